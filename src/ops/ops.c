@@ -31,14 +31,6 @@ typedef struct
     pthread_mutex_t mutex; /* of n_found and n_runs */
 } Kernel;
 
-#define TRY(call)                                                                                                          \
-    do                                                                                                                     \
-    {                                                                                                                      \
-        OrtStatus *failed = (call);                                                                                        \
-        if (failed != NULL)                                                                                                \
-            return failed;                                                                                                 \
-    } while (0)
-
 __attribute__((format(printf, 3, 4))) static OrtStatus *refuse(const Kernel *kernel, OrtErrorCode code, const char *format,
                                                                ...)
 {
@@ -128,38 +120,6 @@ static void find_threads(Kernel *kernel, const OrtKernelContext *context)
 
 /* --- running ---------------------------------------------------------------------------------------------------------- */
 
-typedef struct
-{
-    void (*task)(void *data, size_t index);
-    void *data;
-} Task;
-
-static void run_task(void *user, size_t index)
-{
-    const Task *task = user;
-    task->task(task->data, index);
-}
-
-typedef struct
-{
-    const OrtApi *api;
-    const OrtKernelContext *context;
-} Session;
-
-/* On the session's own threads. */
-static void run_parallel(void *user, size_t n, void (*function)(void *data, size_t index), void *data)
-{
-    const Session *session = user;
-    Task task = { function, data };
-    OrtStatus *status = n > 1 ? session->api->KernelContext_ParallelFor(session->context, run_task, n, 0, &task) : NULL;
-    if (n > 1 && status == NULL)
-        return;
-    if (status != NULL)
-        session->api->ReleaseStatus(status);
-    for (size_t i = 0; i < n; i++)
-        function(data, i);
-}
-
 /* Tensors: of one run. */
 typedef struct
 {
@@ -168,31 +128,20 @@ typedef struct
     float **outputs;
 } Tensors;
 
-static OrtStatus *shape_of(const Kernel *kernel, const OrtValue *value, size_t n, int64_t *shape, size_t *rank)
-{
-    OrtTensorTypeAndShapeInfo *info = NULL;
-    TRY(kernel->api->GetTensorTypeAndShape(value, &info));
-    OrtStatus *status = kernel->api->GetDimensionsCount(info, rank);
-    if (status == NULL && *rank <= n)
-        status = kernel->api->GetDimensions(info, shape, *rank);
-    kernel->api->ReleaseTensorTypeAndShapeInfo(info);
-    return status;
-}
-
 static OrtStatus *read_inputs(const Kernel *kernel, const OrtKernelContext *context, const Tensors *tensors)
 {
     for (size_t i = 0; i < kernel->n_values; i++)
     {
         const OrtValue *value = NULL;
         size_t rank = 0;
-        TRY(kernel->api->KernelContext_GetInput(context, i, &value));
+        IFM_OPS_TRY(kernel->api->KernelContext_GetInput(context, i, &value));
         if (value == NULL)
             return refuse(kernel, ORT_INVALID_ARGUMENT, "input %zu is missing", i);
-        TRY(shape_of(kernel, value, 4, tensors->shapes[i], &rank));
+        IFM_OPS_TRY(ifm_ops_shape(kernel->api, value, 4, tensors->shapes[i], &rank));
         if (rank != 4)
             return refuse(kernel, ORT_INVALID_ARGUMENT, "input %zu has rank %zu instead of 4", i, rank);
         /* the old interface has no function for const */
-        TRY(kernel->api->GetTensorMutableData((OrtValue *)value, (void **)&tensors->inputs[i]));
+        IFM_OPS_TRY(kernel->api->GetTensorMutableData((OrtValue *)value, (void **)&tensors->inputs[i]));
     }
     return NULL;
 }
@@ -205,10 +154,10 @@ static OrtStatus *make_outputs(const Kernel *kernel, OrtKernelContext *context, 
         int64_t shape[4];
         OrtValue *value = NULL;
         ifm_region_output_shape(run, i, shape);
-        TRY(kernel->api->KernelContext_GetOutput(context, i, shape, 4, &value));
+        IFM_OPS_TRY(kernel->api->KernelContext_GetOutput(context, i, shape, 4, &value));
         if (value == NULL)
             return refuse(kernel, ORT_INVALID_ARGUMENT, "output %zu has no name", i);
-        TRY(kernel->api->GetTensorMutableData(value, (void **)&tensors->outputs[i]));
+        IFM_OPS_TRY(kernel->api->GetTensorMutableData(value, (void **)&tensors->outputs[i]));
     }
     return NULL;
 }
@@ -216,15 +165,15 @@ static OrtStatus *make_outputs(const Kernel *kernel, OrtKernelContext *context, 
 static OrtStatus *run_tensors(Kernel *kernel, OrtKernelContext *context, const Tensors *tensors)
 {
     IfmBlockedError error = { IFM_BLOCKED_OK };
-    Session session = { kernel->api, context };
-    TRY(read_inputs(kernel, context, tensors));
+    IfmOpsRun session = { kernel->api, context };
+    IFM_OPS_TRY(read_inputs(kernel, context, tensors));
     find_threads(kernel, context);
     IfmRegionRun *run = ifm_region_take(kernel->region, (const int64_t(*)[4])tensors->shapes, &error);
     if (run == NULL)
         return refuse_error(kernel, &error);
     OrtStatus *status = make_outputs(kernel, context, run, tensors);
     if (status == NULL)
-        ifm_region_run(run, tensors->inputs, tensors->outputs, run_parallel, &session);
+        ifm_region_run(run, tensors->inputs, tensors->outputs, ifm_ops_parallel, &session);
     ifm_region_give_back(kernel->region, run);
     return status;
 }
@@ -273,7 +222,7 @@ static OrtStatus *read_program(const Kernel *kernel, const OrtKernelInfo *info, 
     *program = calloc(1, size + 1);
     if (*program == NULL)
         return refuse(kernel, ORT_FAIL, "no memory for its program");
-    TRY(kernel->api->KernelInfoGetAttribute_string(info, "program", *program, &size));
+    IFM_OPS_TRY(kernel->api->KernelInfoGetAttribute_string(info, "program", *program, &size));
     return strlen(*program) + 1 == size ? NULL : refuse(kernel, ORT_INVALID_ARGUMENT, "its program has a NUL");
 }
 
@@ -285,16 +234,16 @@ static OrtStatus *read_constant(const Kernel *kernel, const OrtKernelInfo *info,
     ONNXTensorElementDataType type = ONNX_TENSOR_ELEMENT_DATA_TYPE_UNDEFINED;
     int is_constant = 0;
     size_t rank = 0;
-    TRY(api->KernelInfoGetConstantInput_tensor(info, input, &is_constant, &value));
+    IFM_OPS_TRY(api->KernelInfoGetConstantInput_tensor(info, input, &is_constant, &value));
     if (!is_constant || value == NULL)
         return refuse(kernel, ORT_INVALID_ARGUMENT, "input %zu is no constant", input);
-    TRY(api->GetTensorTypeAndShape(value, &shape));
+    IFM_OPS_TRY(api->GetTensorTypeAndShape(value, &shape));
     OrtStatus *status = api->GetTensorElementType(shape, &type);
     api->ReleaseTensorTypeAndShapeInfo(shape);
-    TRY(status);
+    IFM_OPS_TRY(status);
     if (type != ONNX_TENSOR_ELEMENT_DATA_TYPE_FLOAT)
         return refuse(kernel, ORT_INVALID_ARGUMENT, "input %zu is not of f32", input);
-    TRY(shape_of(kernel, value, 4, constant->shape, &rank));
+    IFM_OPS_TRY(ifm_ops_shape(kernel->api, value, 4, constant->shape, &rank));
     if (rank < 1 || rank > 4)
         return refuse(kernel, ORT_INVALID_ARGUMENT, "input %zu has rank %zu instead of 1 to 4", input, rank);
     constant->rank = (int)rank;
@@ -327,8 +276,8 @@ static OrtStatus *read_constants(Kernel *kernel, const OrtKernelInfo *info, cons
     OrtStatus *failed = kernel->api->KernelInfoGetAttribute_int64(info, "n_values", &n_values);
     if (failed != NULL)
         return refuse_attribute(kernel, failed, "\"n_values\" of a whole number");
-    TRY(kernel->api->KernelInfo_GetInputCount(info, &n_inputs));
-    TRY(kernel->api->KernelInfo_GetOutputCount(info, &kernel->n_outputs));
+    IFM_OPS_TRY(kernel->api->KernelInfo_GetInputCount(info, &n_inputs));
+    IFM_OPS_TRY(kernel->api->KernelInfo_GetOutputCount(info, &kernel->n_outputs));
     if (n_values < 1 || n_values > (int64_t)n_inputs)
         return refuse(kernel, ORT_INVALID_ARGUMENT, "n_values is %lld of %zu inputs", (long long)n_values, n_inputs);
     kernel->n_values = (size_t)n_values;
@@ -407,65 +356,17 @@ static const char *ORT_API_CALL operator_name(const OrtCustomOp *operator)
     return "Region";
 }
 
-static const char *ORT_API_CALL operator_provider(const OrtCustomOp *operator)
-{
-    return "CPUExecutionProvider";
-}
-
-static ONNXTensorElementDataType ORT_API_CALL operator_type(const OrtCustomOp *operator, size_t index)
-{
-    return ONNX_TENSOR_ELEMENT_DATA_TYPE_FLOAT;
-}
-
-static size_t ORT_API_CALL one_type(const OrtCustomOp *operator)
-{
-    return 1;
-}
-
-static OrtCustomOpInputOutputCharacteristic ORT_API_CALL variadic(const OrtCustomOp *operator, size_t index)
-{
-    return INPUT_OUTPUT_VARIADIC;
-}
-
-static OrtMemType ORT_API_CALL memory_type(const OrtCustomOp *operator, size_t index)
-{
-    return OrtMemTypeDefault;
-}
-
-static int ORT_API_CALL one(const OrtCustomOp *operator)
-{
-    return 1;
-}
-
-static const OrtCustomOp region_operator = {
-    .version = IFM_OPS_API_VERSION,
-    .GetName = operator_name,
-    .GetExecutionProviderType = operator_provider,
-    .GetInputType = operator_type,
-    .GetInputTypeCount = one_type,
-    .GetOutputType = operator_type,
-    .GetOutputTypeCount = one_type,
-    .KernelDestroy = destroy_kernel,
-    .GetInputCharacteristic = variadic,
-    .GetOutputCharacteristic = variadic,
-    .GetInputMemoryType = memory_type,
-    .GetVariadicInputMinArity = one,
-    .GetVariadicInputHomogeneity = one,
-    .GetVariadicOutputMinArity = one,
-    .GetVariadicOutputHomogeneity = one,
-    .CreateKernelV2 = create_kernel,
-    .KernelComputeV2 = compute,
-    .GetStartVersion = one,
-    .GetEndVersion = one,
-};
-
 IfmOps *ifm_ops_new(const OrtApi *api, const IfmOpsOptions *options, OrtStatus **status)
 {
     IfmOps *ops = calloc(1, sizeof(*ops));
     *status = NULL;
     if (ops == NULL)
         return NULL;
-    ops->operator= region_operator;
+    ifm_ops_operator_init(&ops->operator);
+    ops->operator.GetName = operator_name;
+    ops->operator.CreateKernelV2 = create_kernel;
+    ops->operator.KernelComputeV2 = compute;
+    ops->operator.KernelDestroy = destroy_kernel;
     ops->api = api;
     if (options != NULL)
         ops->options = *options;

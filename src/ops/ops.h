@@ -15,6 +15,35 @@
 /* The oldest interface that has what is used, KernelContext_ParallelFor above all: of ONNX Runtime 1.17. */
 #define IFM_OPS_API_VERSION 17
 
+/* --- what all operators of this domain share -------------------------------------------------------------------------- */
+
+/* IFM_OPS_TRY: returns the status of a call that failed. */
+#define IFM_OPS_TRY(call)                                                                                                  \
+    do                                                                                                                     \
+    {                                                                                                                      \
+        OrtStatus *failed = (call);                                                                                        \
+        if (failed != NULL)                                                                                                \
+            return failed;                                                                                                 \
+    } while (0)
+
+/** ifm_ops_operator_init: What an operator has unless it says otherwise: this domain's version 1 on the processor, one kind
+ * of f32 inputs and one of outputs, of any number of each, in the provider's own memory. */
+void ifm_ops_operator_init(OrtCustomOp *operator);
+
+/** ifm_ops_shape: @shape: (out) [n], where the rank is not more    @rank: (out) */
+OrtStatus *ifm_ops_shape(const OrtApi *api, const OrtValue *value, size_t n, int64_t *shape, size_t *rank);
+
+/** IfmOpsRun: of a node. ifm_ops_parallel: an IfmBlockedParallel: on the session's own threads. @run: IfmOpsRun* */
+typedef struct
+{
+    const OrtApi *api;
+    const OrtKernelContext *context;
+} IfmOpsRun;
+void ifm_ops_parallel(void *run, size_t n, void (*function)(void *data, size_t index), void *data);
+
+/* --- inferometer:Region ------------------------------------------------------------------------------------------------
+ */
+
 /**
  * IfmOpsOptions: zeros are the defaults.
  * @max_isa: as of IfmBlockedOptions    @is_timed: as of IfmRegionOptions

@@ -1,5 +1,6 @@
 /* inferometer:Conv, the custom operator. Inputs: the tensor, and the sum where there is one; on a GPU the tensor, weights,
  * bias and sum, as FusedConv has them. Attribute "layer": an index. */
+#include <ops/ops.h>
 #include <time.h>
 
 #include "onnxruntime-conv.h"
@@ -21,51 +22,12 @@ typedef struct
     gboolean is_timed; /* on a GPU */
 } Kernel;
 
-#define TRY(call)                                                                                                          \
-    do                                                                                                                     \
-    {                                                                                                                      \
-        OrtStatus *failed = (call);                                                                                        \
-        if (failed != NULL)                                                                                                \
-            return failed;                                                                                                 \
-    } while (0)
-
 /* --- running ---------------------------------------------------------------------------------------------------------- */
-
-typedef struct
-{
-    const OrtApi *api;
-    const OrtKernelContext *context;
-} Session;
-
-typedef struct
-{
-    void (*task)(void *data, gsize index);
-    void *data;
-} Task;
-
-static void run_task(void *user, size_t index)
-{
-    const Task *task = user;
-    task->task(task->data, index);
-}
-
-/* On the session's own threads. */
-static void run_parallel(void *user, gsize n, void (*function)(void *data, gsize index), void *data)
-{
-    const Session *session = user;
-    Task task = { function, data };
-    OrtStatus *status = n > 1 ? session->api->KernelContext_ParallelFor(session->context, run_task, n, 0, &task) : NULL;
-    if (n > 1 && status == NULL)
-        return;
-    session->api->ReleaseStatus(status);
-    for (gsize i = 0; i < n; i++)
-        function(data, i);
-}
 
 static OrtStatus *input_data(const Kernel *kernel, const OrtKernelContext *context, size_t index, const float **data)
 {
     const OrtValue *value = NULL;
-    TRY(kernel->api->KernelContext_GetInput(context, index, &value));
+    IFM_OPS_TRY(kernel->api->KernelContext_GetInput(context, index, &value));
     return kernel->api->GetTensorData(value, (const void **)data);
 }
 
@@ -74,13 +36,10 @@ static OrtStatus *check_shape(const Kernel *kernel, const OrtKernelContext *cont
 {
     const OrtApi *api = kernel->api;
     const OrtValue *value = NULL;
-    OrtTensorTypeAndShapeInfo *info = NULL;
     gint64 dims[4] = { 0 };
-    TRY(api->KernelContext_GetInput(context, 0, &value));
-    TRY(api->GetTensorTypeAndShape(value, &info));
-    OrtStatus *status = api->GetDimensions(info, dims, G_N_ELEMENTS(dims));
-    api->ReleaseTensorTypeAndShapeInfo(info);
-    TRY(status);
+    size_t rank = 0;
+    IFM_OPS_TRY(api->KernelContext_GetInput(context, 0, &value));
+    IFM_OPS_TRY(ifm_ops_shape(api, value, G_N_ELEMENTS(dims), dims, &rank));
     if (dims[0] == shape->batch && dims[1] == shape->channels && dims[2] == shape->in[0] && dims[3] == shape->in[1])
         return NULL;
     return api->CreateStatus(ORT_INVALID_ARGUMENT, "a convolution got an input of another shape than it was compiled for");
@@ -96,17 +55,17 @@ static OrtStatus *ORT_API_CALL compute(void *self, OrtKernelContext *context)
     size_t n_inputs = 0;
     OrtValue *value = NULL;
     float *output = NULL;
-    TRY(check_shape(kernel, context, shape));
-    TRY(input_data(kernel, context, 0, &input));
-    TRY(api->KernelContext_GetInputCount(context, &n_inputs));
+    IFM_OPS_TRY(check_shape(kernel, context, shape));
+    IFM_OPS_TRY(input_data(kernel, context, 0, &input));
+    IFM_OPS_TRY(api->KernelContext_GetInputCount(context, &n_inputs));
     if (n_inputs > 1)
-        TRY(input_data(kernel, context, 1, &sum));
-    TRY(api->KernelContext_GetOutput(context, 0, dims, G_N_ELEMENTS(dims), &value));
+        IFM_OPS_TRY(input_data(kernel, context, 1, &sum));
+    IFM_OPS_TRY(api->KernelContext_GetOutput(context, 0, dims, G_N_ELEMENTS(dims), &value));
     if (value == NULL)
         return api->CreateStatus(ORT_INVALID_ARGUMENT, "a convolution has no output");
-    TRY(api->GetTensorMutableData(value, (void **)&output));
-    Session session = { api, context };
-    ifm_conv_run(kernel->layer->conv, input, sum, output, run_parallel, &session);
+    IFM_OPS_TRY(api->GetTensorMutableData(value, (void **)&output));
+    IfmOpsRun session = { api, context };
+    ifm_conv_run(kernel->layer->conv, input, sum, output, ifm_ops_parallel, &session);
     return NULL;
 }
 
@@ -138,7 +97,7 @@ static OrtStatus *ORT_API_CALL create_kernel(const OrtCustomOp *operator, const 
 {
     const OrtConvDomain *self = (const OrtConvDomain *)operator;
     gint64 layer = -1;
-    TRY(api->KernelInfoGetAttribute_int64(info, "layer", &layer));
+    IFM_OPS_TRY(api->KernelInfoGetAttribute_int64(info, "layer", &layer));
     if (layer < 0 || layer >= (gint64)self->layers->len)
         return api->CreateStatus(ORT_INVALID_ARGUMENT, "inferometer:Conv: no such layer");
     Kernel *made = g_new0(Kernel, 1);
@@ -169,19 +128,9 @@ static const char *ORT_API_CALL operator_provider(const OrtCustomOp *operator)
     return is_on_cuda(operator) ? "CUDAExecutionProvider" : "CPUExecutionProvider";
 }
 
-static ONNXTensorElementDataType ORT_API_CALL operator_type(const OrtCustomOp *operator, size_t index)
-{
-    return ONNX_TENSOR_ELEMENT_DATA_TYPE_FLOAT;
-}
-
 static size_t ORT_API_CALL n_inputs(const OrtCustomOp *operator)
 {
     return is_on_cuda(operator) ? 4 : 2;
-}
-
-static size_t ORT_API_CALL n_outputs(const OrtCustomOp *operator)
-{
-    return 1;
 }
 
 static OrtCustomOpInputOutputCharacteristic ORT_API_CALL input_characteristic(const OrtCustomOp *operator, size_t index)
@@ -195,21 +144,6 @@ static OrtCustomOpInputOutputCharacteristic ORT_API_CALL output_characteristic(c
     return INPUT_OUTPUT_REQUIRED;
 }
 
-static OrtMemType ORT_API_CALL memory_type(const OrtCustomOp *operator, size_t index)
-{
-    return OrtMemTypeDefault;
-}
-
-static int ORT_API_CALL one(const OrtCustomOp *operator)
-{
-    return 1;
-}
-
-static int ORT_API_CALL last_version(const OrtCustomOp *operator)
-{
-    return G_MAXINT;
-}
-
 OrtConvDomain *ifm_ort_conv_domain_new(const OrtApi *api, GPtrArray *layers, OrtConvPlace place, const char *who,
                                        GError **error)
 {
@@ -217,27 +151,15 @@ OrtConvDomain *ifm_ort_conv_domain_new(const OrtApi *api, GPtrArray *layers, Ort
     self->api = api;
     self->layers = layers;
     self->place = place;
-    self->operator=(OrtCustomOp){
-        .version = ORT_API_VERSION,
-        .GetName = operator_name,
-        .GetExecutionProviderType = operator_provider,
-        .GetInputType = operator_type,
-        .GetInputTypeCount = n_inputs,
-        .GetOutputType = operator_type,
-        .GetOutputTypeCount = n_outputs,
-        .KernelDestroy = destroy_kernel,
-        .GetInputCharacteristic = input_characteristic,
-        .GetOutputCharacteristic = output_characteristic,
-        .GetInputMemoryType = memory_type,
-        .GetVariadicInputMinArity = one,
-        .GetVariadicInputHomogeneity = one,
-        .GetVariadicOutputMinArity = one,
-        .GetVariadicOutputHomogeneity = one,
-        .CreateKernelV2 = create_kernel,
-        .KernelComputeV2 = place == ORT_CONV_OF_CPU ? compute_timed : compute_on_cuda,
-        .GetStartVersion = one,
-        .GetEndVersion = last_version,
-    };
+    ifm_ops_operator_init(&self->operator);
+    self->operator.GetName = operator_name;
+    self->operator.GetExecutionProviderType = operator_provider;
+    self->operator.GetInputTypeCount = n_inputs;
+    self->operator.GetInputCharacteristic = input_characteristic;
+    self->operator.GetOutputCharacteristic = output_characteristic;
+    self->operator.CreateKernelV2 = create_kernel;
+    self->operator.KernelComputeV2 = place == ORT_CONV_OF_CPU ? compute_timed : compute_on_cuda;
+    self->operator.KernelDestroy = destroy_kernel;
     if (ifm_ort_check(api, api->CreateCustomOpDomain("inferometer", &self->handle), who, IFM_ERROR_UNSUPPORTED, error) &&
         ifm_ort_check(api, api->CustomOpDomain_Add(self->handle, &self->operator), who, IFM_ERROR_UNSUPPORTED, error))
         return self;
