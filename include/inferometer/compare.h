@@ -47,6 +47,7 @@ typedef struct
     json_t *accuracy;        /* docs/formats.md, "accuracy"; NULL: it was not asked for */
     GPtrArray *notes;        /* char*: what else a reader should know */
     gboolean outputs_differ; /* the sides', beyond what their precisions allow: the first note says how */
+    gboolean is_b_wrong;     /* where it failed: by B's outputs, which are not those of the reference */
     IfmCase *cases[2];
     IfmMeasurement
         *measurements[2]; /* of ifm_runner_compare(): both sides' samples, to be stored; NULL of the rule alone */
@@ -85,7 +86,7 @@ void ifm_compare_options_init(IfmCompareOptions *options);
  * ifm_compare_models: Which of two is faster, by ifm_runner_compare(); what was measured of both is committed to
  * OUTPUT/store.db.
  * @interrupted: (nullable) once it is not 0, what is whole by then is all there is
- * @comparison: (out) to be cleared where it is TRUE
+ * @comparison: (out) to be cleared where it is TRUE; where it is FALSE, is_b_wrong is set
  * Returns: FALSE with IFM_ERROR_USAGE where the options are wrong, with the model's trouble, or with the errors of
  * ifm_runner_compare()
  */

@@ -237,6 +237,8 @@ char *ifm_path_operators(void)
     char *found = trusted(below(build_folder(), OPERATORS));
     if (found == NULL)
         found = installed("lib/" OPERATORS, trusted);
+    if (found == NULL) /* such as lib/x86_64-linux-gnu */
+        found = installed(IFM_LIB_DIR "/" OPERATORS, trusted);
     return found != NULL ? found : g_strdup(OPERATORS);
 }
 

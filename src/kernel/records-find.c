@@ -5,6 +5,7 @@
 #include <base/base.h>
 #include <base/fields.h>
 #include <kernel/kernel.h>
+#include <regions/regions.h>
 #include <sensor/sensor.h>
 #include <store/store.h>
 
@@ -112,6 +113,11 @@ static gboolean finding_init(Finding *self, const char *name, GError **error)
 /* Operators of a runtime's own in the model itself: it was optimised before. */
 static gboolean check_operators(const IfmModel *model, GError **error)
 {
+    if (ifm_regions_are_in(model))
+        return ifm_error_refuse(error,
+                                "%s is tuned: its regions run as one each; kernels are found in the model that it was "
+                                "made of",
+                                ifm_model_name(model));
     for (gsize i = 0; i < ifm_model_n_nodes(model); i++)
     {
         const IfmNode *node = ifm_model_node(model, i);

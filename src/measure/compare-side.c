@@ -119,6 +119,7 @@ static json_t *ask(IfmSides *self, IfmSide *side, json_t *request, GError **erro
     if (side->kind->in_worker == NULL)
         return ifm_compare_answer(&side->subject, owned, watch.interrupted, error);
     watch.spent_ns = self->began_ns > 0 ? ifm_sides_now_ns() - self->began_ns : 0;
+    watch.is_wrong = &side->is_wrong;
     gboolean alive;
     json_t *answer = ifm_worker_ask(side->worker, owned, &watch, &alive, error);
     if (!alive)

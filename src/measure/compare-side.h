@@ -19,9 +19,10 @@ typedef struct
     char *setting;    /* for the environment of its processes; NULL: none */
     IfmCase *sealed;
     gboolean true_outputs;
-    json_t *asked; /* what the request of each process has besides the case; NULL: not asked yet */
-    json_t *nodes; /* their times in each round: docs/formats.md; NULL: not asked for */
-    json_t *check; /* {"reference"} or {"verification"}, where its kind has outputs to compare; NULL: not asked yet */
+    gboolean is_wrong; /* what it failed by: its outputs are not those of the reference */
+    json_t *asked;     /* what the request of each process has besides the case; NULL: not asked yet */
+    json_t *nodes;     /* their times in each round: docs/formats.md; NULL: not asked for */
+    json_t *check;     /* {"reference"} or {"verification"}, where its kind has outputs to compare; NULL: not asked yet */
     IfmMeasurement *measurement;    /* of its first process */
     GArray *warmup_ns, *samples_ns; /* of all its processes */
     IfmWorker *worker;

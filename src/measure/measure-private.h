@@ -382,12 +382,14 @@ void ifm_worker_free(IfmWorker *worker);
 G_DEFINE_AUTOPTR_CLEANUP_FUNC(IfmWorker, ifm_worker_free)
 gboolean ifm_worker_is_alive(IfmWorker *worker);
 
-/** IfmWorkerWatch: what is watched while a worker answers. */
+/** IfmWorkerWatch: what is watched while a worker answers. @is_wrong: (nullable) whether its error is that outputs are not
+ * those of the reference */
 typedef struct
 {
     const IfmLimits *limits;
     gint64 spent_ns; /* what the case took before this request */
     const gint *interrupted;
+    gboolean *is_wrong;
     /* said: every message on the way to the answer (phases, beats, drafts). */
     void (*said)(const json_t *message, void *user);
     void *user;

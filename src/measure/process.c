@@ -328,6 +328,8 @@ static gboolean take_answer(Asking *asking, json_t *message, json_t **answer, GE
     if (g_strcmp0(say, "error") == 0)
     {
         const char *text = ifm_member_text(message, "message");
+        if (asking->watch->is_wrong != NULL)
+            *asking->watch->is_wrong = json_is_true(json_object_get(message, "wrong"));
         g_set_error_literal(error, IFM_ERROR, ifm_error_code_from_name(ifm_member_text(message, "code")),
                             text != NULL ? text : "the worker does not say why");
         return TRUE;

@@ -295,7 +295,10 @@ gboolean ifm_runner_compare(IfmRunner *runner, const IfmCompareSide sides[2], co
         compare.sides.sides[i].protocol = protocol_of(protocol, i > 0);
     if (!ifm_sides_start(&compare.sides, compare.order, error) ||
         !ifm_sides_repeat(&compare.sides, run_pair, end_pair, &compare, "anything was compared", &interrupted, error))
+    {
+        comparison->is_b_wrong = compare.sides.sides[1].is_wrong;
         return FALSE;
+    }
     finish(&compare, interrupted, comparison);
     return TRUE;
 }

@@ -5,6 +5,7 @@
 #include <base/base.h>
 #include <base/fields.h>
 #include <convolution/convolution.h>
+#include <regions/regions.h>
 
 #include "measure-private.h"
 
@@ -139,7 +140,7 @@ IfmModelSubject *ifm_model_subject_new_saving(IfmEngine *engine, IfmModel *model
         return NULL;
     self->n_streams = MAX(1, self->spec->n_streams);
     if (model_case->free_shapes)
-        self->analysis = ifm_model_analyse(model, model_case->bindings, model_case->n_bindings, NULL);
+        self->analysis = ifm_regions_analyse(model, model_case->bindings, model_case->n_bindings, NULL);
     gint64 began_us = g_get_monotonic_time();
     self->compiled = ifm_engine_compile(engine, model, self->spec, &self->options, error);
     self->compile_ns = (g_get_monotonic_time() - began_us) * 1000;

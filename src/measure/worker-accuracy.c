@@ -4,6 +4,7 @@
 #include <glib/gstdio.h>
 
 #include <base/fields.h>
+#include <regions/regions.h>
 
 #include "worker-private.h"
 
@@ -347,7 +348,7 @@ static gboolean open_side(Layers *layers, gsize side, GError **error)
     layers->models[side] = ifm_model_open(model_case->model_path, error);
     if (layers->models[side] == NULL)
         return FALSE;
-    layers->analyses[side] = ifm_model_analyse(layers->models[side], model_case->bindings, model_case->n_bindings, NULL);
+    layers->analyses[side] = ifm_regions_analyse(layers->models[side], model_case->bindings, model_case->n_bindings, NULL);
     return TRUE;
 }
 

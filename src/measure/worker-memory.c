@@ -2,6 +2,7 @@
 #include <unistd.h>
 
 #include <base/fields.h>
+#include <regions/regions.h>
 #include <sensor/sensor.h>
 
 #include "worker-private.h"
@@ -222,7 +223,7 @@ gboolean worker_check_fits(Worker *worker, const IfmDeviceSpec *spec, gint64 lim
     const IfmModelCase *model_case = worker_model_case(worker);
     g_autoptr(GError) unknown = NULL;
     g_autoptr(IfmAnalysis) analysis =
-        ifm_model_analyse(worker->model, model_case->bindings, model_case->n_bindings, &unknown);
+        ifm_regions_analyse(worker->model, model_case->bindings, model_case->n_bindings, &unknown);
     g_auto(IfmMemoryPlan) plan = { 0 };
     if (analysis == NULL) /* whether it is wrong is for the runtime to say, but it has to be fed */
     {
@@ -246,7 +247,7 @@ gboolean worker_check_load_fits(IfmEngine *engine, const IfmDeviceSpec *spec, If
                                 const IfmModelCase *model_case, GError **error)
 {
     gboolean own_memory;
-    g_autoptr(IfmAnalysis) analysis = ifm_model_analyse(model, model_case->bindings, model_case->n_bindings, NULL);
+    g_autoptr(IfmAnalysis) analysis = ifm_regions_analyse(model, model_case->bindings, model_case->n_bindings, NULL);
     if (!takes_memory(engine, spec, &own_memory))
         return TRUE;
     g_auto(IfmMemoryPlan) plan = { 0 };

@@ -263,9 +263,10 @@ static void serve(Worker *worker, const json_t *request)
     if (answer != NULL)
         worker_say(worker, json_pack("{s:s,s:o}", "say", "answer", "answer", answer));
     else
-        worker_say(worker, json_pack("{s:s,s:s,s:o}", "say", "error", "code",
-                                     ifm_error_code_name(error->domain == IFM_ERROR ? error->code : IFM_ERROR_FAILED),
-                                     "message", ifm_json_string(error->message)));
+        worker_say(worker,
+                   json_pack("{s:s,s:s,s:o,s:b}", "say", "error", "code",
+                             ifm_error_code_name(error->domain == IFM_ERROR ? error->code : IFM_ERROR_FAILED), "message",
+                             ifm_json_string(error->message), "wrong", worker->subject != NULL && worker->subject->wrong));
 }
 
 /* Ends the process with the channel, whatever the other threads are in: the program that wanted answers is gone. */

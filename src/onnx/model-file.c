@@ -282,6 +282,14 @@ gint64 ifm_model_opset(const IfmModel *model)
     return model->opset;
 }
 
+gint64 ifm_model_domain_version(const IfmModel *model, const char *domain)
+{
+    for (gsize i = 0; i < model->proto->n_opset_import; i++)
+        if (g_strcmp0(model->proto->opset_import[i]->domain, domain) == 0)
+            return model->proto->opset_import[i]->version;
+    return 0;
+}
+
 const char *ifm_model_metadata(const IfmModel *model, const char *key)
 {
     for (gsize i = 0; i < model->proto->n_metadata_props; i++)

@@ -93,6 +93,15 @@ gboolean ifm_onnx_ports(IfmModel *model, GError **error)
     return TRUE;
 }
 
+const char *ifm_model_overridable(const IfmModel *model)
+{
+    const Onnx__GraphProto *graph = model->proto->graph;
+    for (gsize i = 0; model->proto->ir_version >= INITIALIZERS_WITHOUT_INPUTS && i < graph->n_input; i++)
+        if (g_hash_table_contains(model->initializers, graph->input[i]->name))
+            return graph->input[i]->name;
+    return NULL;
+}
+
 gsize ifm_model_n_inputs(const IfmModel *model)
 {
     return model->inputs->len;

@@ -160,6 +160,9 @@ gboolean ifm_onnx_check_graph(const Onnx__GraphProto *graph, IfmGraphOrder *orde
 /* ifm_onnx_node_place: Returns: (transfer full) "node 3 (Conv 'conv1')". */
 char *ifm_onnx_node_place(gsize index, const Onnx__NodeProto *node);
 
+/* The IR version since which an initializer need not be listed as an input; one that is may be given another value. */
+#define INITIALIZERS_WITHOUT_INPUTS 4
+
 /* --- the model ---------------------------------------------------------------------------------------------------- */
 
 struct IfmModel

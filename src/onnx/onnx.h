@@ -49,6 +49,8 @@ const char *ifm_model_digest(IfmModel *model, GError **error);
 
 /** ifm_model_opset: The version of the default domain. */
 gint64 ifm_model_opset(const IfmModel *model);
+/** ifm_model_domain_version: The version of another domain that the model imports; 0: it imports none of that name. */
+gint64 ifm_model_domain_version(const IfmModel *model, const char *domain);
 
 /** IfmStoredType: What a model stores in one element type. @dtype: static: "f32", "i8", "u4", "f8e4m3fn", "string", …
  * @bytes: as stored: several elements of 4 or 2 bits in a byte    @n_parameters: as ifm_model_n_parameters() counts */
@@ -88,6 +90,9 @@ gint64 ifm_model_n_trainable_within(const IfmModel *model);
 /** ifm_model_n_inputs: The inputs that the caller feeds. Initializers that are listed as inputs (IR version 3) do not
  * count. */
 gsize ifm_model_n_inputs(const IfmModel *model);
+/** ifm_model_overridable: Returns: (transfer none) the first initializer that is an input, too, so that a caller may give
+ * it another value (IR version 4 and newer); NULL: there is none */
+const char *ifm_model_overridable(const IfmModel *model);
 const IfmPort *ifm_model_input(const IfmModel *model, gsize index);
 gsize ifm_model_n_outputs(const IfmModel *model);
 const IfmPort *ifm_model_output(const IfmModel *model, gsize index);

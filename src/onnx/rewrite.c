@@ -161,8 +161,6 @@ static GBytes *pack(IfmModel *copy, GError **error)
 
 #define OWN_OPSET 17
 
-#define INITIALIZERS_WITHOUT_INPUTS 4 /* the IR version since which an initializer need not be listed as an input */
-
 IfmModel *ifm_rewrite_finish(IfmRewrite *rewrite, GError **error)
 {
     Onnx__ModelProto *proto = rewrite->copy->proto;

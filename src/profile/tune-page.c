@@ -31,6 +31,44 @@ static const IfmField layer_fields[] = {
     { NULL },
 };
 
+/* --- why there is no file ----------------------------------------------------------------------------------------------
+ */
+
+/* Pairs that are too few for the level leave a verdict open, wherever their interval lies. */
+static char *why_uncertain(const IfmComparison *comparison, const char *time)
+{
+    const IfmInterval *interval = &comparison->interval;
+    const gboolean are_few = interval->level < comparison->level || interval->upper < 1 || interval->lower > 1;
+    if (are_few && comparison->why != NULL)
+        return g_strdup_printf("nothing is shown yet: the tuned model takes %s, but %s; --time-budget gives it more time",
+                               time, comparison->why);
+    return g_strdup_printf("the tuned model is not told apart from the runtime's own: it takes %s", time);
+}
+
+char *tuned_why_not(const IfmComparison *comparison, gboolean is_right)
+{
+    const IfmInterval *interval = &comparison->interval;
+    g_autofree char *range =
+        isfinite(interval->lower) ? g_strdup_printf(" [%.3f, %.3f]", interval->lower, interval->upper) : g_strdup("");
+    g_autofree char *time = g_strdup_printf("%.3f times the runtime's time%s", comparison->ratio, range);
+    if (!is_right)
+        return g_strdup("the tuned model's outputs differ from the model's beyond what its precision allows");
+    switch (comparison->verdict)
+    {
+    case IFM_VERDICT_FASTER:
+        return NULL;
+    case IFM_VERDICT_SLOWER:
+        return g_strdup_printf("the tuned model is slower: it takes %s", time);
+    case IFM_VERDICT_SAME:
+        return g_strdup_printf("the tuned model is as fast as the runtime's own: it takes %s", time);
+    default:
+        return why_uncertain(comparison, time);
+    }
+}
+
+/* --- the page ----------------------------------------------------------------------------------------------------------
+ */
+
 static guint count_other(const IfmTuned *tuned)
 {
     guint n = 0;
@@ -88,6 +126,7 @@ IfmDocument *ifm_tuned_document(const IfmTuned *tuned)
     ifm_comparison_trust(document, &tuned->comparison, tuned_sides);
     add_next(document, tuned);
     ifm_document_provenance(document, "instruction set", "%s", tuned->isa);
+    ifm_document_provenance(document, "threads", "%d, %s", tuned->n_threads, tuned->threads_from);
     const guint n_other = count_other(tuned);
     ifm_document_question(document, "What runs by what?",
                           "%u of %u convolutions run in %u region%s with %zu of the graph's nodes; of %u another algorithm "

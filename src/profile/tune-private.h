@@ -18,4 +18,9 @@ const char *tuned_place(const json_t *tuned_for);
 /* tuned_say_origin: What was kept of it, as checks and provenance. */
 void tuned_say_origin(IfmDocument *document, const json_t *tuned_for);
 
+/* --- tune-page.c: what is said of the outcome ------------------------------------------------------------------------- */
+
+/* tuned_why_not: Why a tuned model is of no use: wrong, or not faster. (transfer full) NULL: it is of use */
+char *tuned_why_not(const IfmComparison *comparison, gboolean is_right);
+
 G_END_DECLS

@@ -241,6 +241,9 @@ static void say_shown(IfmDocument *document, const json_t *tuned, const char *pa
                                   "There the runtime's own took %.3g times its time [%.3g, %.3g], ONNX Runtime %s",
                                   1 / ratio, 1 / json_number_value(json_object_get(gain, "upper")),
                                   1 / json_number_value(json_object_get(gain, "lower")), ifm_member_text(tuned, "runtime"));
+    const char *threads_from = ifm_member_text(tuned, "threads_from");
+    if (threads_from != NULL)
+        ifm_document_provenance(document, "threads", "%" JSON_INTEGER_FORMAT ", %s", n_threads, threads_from);
     tuned_say_origin(document, tuned);
 }
 

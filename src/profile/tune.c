@@ -139,15 +139,11 @@ static gboolean check_path(const Tuning *self, GError **error)
     return TRUE;
 }
 
-/* A tuned model is no matter of sizes: it is refused before any is asked for. */
-static gboolean check_is_new(const char *path, GError **error)
+/* What is no matter of sizes is refused before any is asked for. */
+static gboolean check_file(const char *path, GError **error)
 {
     g_autoptr(IfmModel) model = g_file_test(path, G_FILE_TEST_IS_REGULAR) ? ifm_model_open_outline(path, NULL) : NULL;
-    for (gsize i = 0; model != NULL && i < ifm_model_n_nodes(model); i++)
-        if (ifm_regions_program(ifm_model_node(model, i)) != NULL)
-            return ifm_error_refuse(error, "%s is tuned already: tune the model that it was made of",
-                                    ifm_model_name(model));
-    return TRUE;
+    return model == NULL || ifm_regions_check(model, error);
 }
 
 /* The type that a convolution computes in. */
@@ -222,7 +218,7 @@ static gboolean open_model(Tuning *self, GError **error)
     of->seed = options->seed;
     of->output = options->output;
     of->watch = options->watch;
-    return check_is_new(options->model, error) && profile_plan_init_side(self->plan, options->model, "device", error) &&
+    return check_file(options->model, error) && profile_plan_init_side(self->plan, options->model, "device", error) &&
            check_device(self, error) && check_model(self, error) && check_path(self, error);
 }
 
@@ -372,23 +368,6 @@ static gboolean is_right(const Tuning *self)
     return !comparison->outputs_differ && g_strcmp0(status, "failed") != 0;
 }
 
-/* Why a tuned model is of no use: not faster, or wrong. (transfer full) NULL: it is of use */
-static char *why_not(const Tuning *self)
-{
-    const IfmComparison *comparison = &self->tuned->comparison;
-    g_autofree char *interval = g_strdup_printf("%.3f times the runtime's time [%.3f, %.3f]", comparison->ratio,
-                                                comparison->interval.lower, comparison->interval.upper);
-    if (!is_right(self))
-        return g_strdup("the tuned model's outputs differ from the model's beyond what its precision allows");
-    if (comparison->verdict == IFM_VERDICT_SLOWER)
-        return g_strdup_printf("the tuned model is slower: it takes %s", interval);
-    if (comparison->verdict == IFM_VERDICT_SAME)
-        return g_strdup_printf("the tuned model is as fast as the runtime's own: it takes %s", interval);
-    return comparison->verdict == IFM_VERDICT_FASTER
-               ? NULL
-               : g_strdup_printf("the tuned model is not told apart from the runtime's own: it takes %s", interval);
-}
-
 /* --- what it was tuned for -------------------------------------------------------------------------------------------- */
 
 static json_t *sizes_to_json(const IfmModelCase *model_case)
@@ -423,6 +402,7 @@ static json_t *tuned_for(const Tuning *self)
     json_t *json = json_pack("{s:i,s:s,s:o,s:s,s:i,s:o,s:s}", "format", 1, "version", IFM_VERSION, "processor",
                              ifm_json_string(tuned->processor), "instruction_set", tuned->isa, "threads", tuned->n_threads,
                              "runtime", ifm_json_string(tuned->runtime), "device", self->options->device);
+    json_object_set_new(json, "threads_from", json_string(tuned->threads_from));
     tuned_keep_origin(json, comparison);
     json_object_set_new(json, "sizes", sizes_to_json(&self->plan->base));
     json_object_set_new(json, "layers", layers_to_json(tuned->layers));
@@ -464,12 +444,6 @@ static gboolean try_level(Tuning *self, IfmTuneLevel level, GError **error)
     return model != NULL && ifm_model_save(model, path, error) && compare(self, path, error);
 }
 
-/* Outputs that rounding does not explain: of the tuned model alone, as the comparison says it. */
-static gboolean is_wrong(const GError *error)
-{
-    return g_error_matches(error, IFM_ERROR, IFM_ERROR_FAILED) && g_str_has_prefix(error->message, "B: output ");
-}
-
 /* Transforms amplify rounding; where that is more than the model's own does, algorithms that do so less are tried. */
 static gboolean judge(Tuning *self, GError **error)
 {
@@ -477,15 +451,16 @@ static gboolean judge(Tuning *self, GError **error)
     for (int level = IFM_TUNE_ALL; level < IFM_N_TUNE_LEVELS && !is_done; level++)
     {
         g_autoptr(GError) trouble = NULL;
+        self->tuned->comparison.is_b_wrong = FALSE;
         is_done = try_level(self, (IfmTuneLevel)level, &trouble);
-        if (!is_done && (!is_wrong(trouble) || level + 1 == IFM_N_TUNE_LEVELS))
+        if (!is_done && (!self->tuned->comparison.is_b_wrong || level + 1 == IFM_N_TUNE_LEVELS))
             return ifm_error_pass(error, g_steal_pointer(&trouble));
         if (!is_done)
             profile_note(self->options->watch, "%s: algorithms that round less are tried", trouble->message);
     }
     if (profile_is_interrupted(self->interrupted))
         return ifm_error_set(error, IFM_ERROR_CANCELLED, "interrupted");
-    self->tuned->why = why_not(self);
+    self->tuned->why = tuned_why_not(&self->tuned->comparison, is_right(self));
     /* tests need a file, and whether it is faster is the machine's affair */
     const gboolean is_for_test = g_getenv("IFM_TUNE_ANYWAY") != NULL && is_right(self);
     return (self->tuned->why != NULL && !is_for_test) || write_model(self, error);
@@ -493,15 +468,22 @@ static gboolean judge(Tuning *self, GError **error)
 
 /* --- all of it -------------------------------------------------------------------------------------------------------- */
 
-static int count_threads(const Tuning *self)
+static void note_threads(const Tuning *self)
 {
     g_autoptr(IfmDeviceSpec) spec = ifm_device_spec_parse(self->plan->base.device, NULL);
+    IfmTuned *tuned = self->tuned;
     cpu_set_t mask;
-    if (self->plan->base.threads > 0)
-        return self->plan->base.threads;
-    if (spec != NULL && spec->n_cores > 0)
-        return (int)spec->n_cores;
-    return sched_getaffinity(0, sizeof mask, &mask) == 0 ? CPU_COUNT(&mask) : 1;
+    tuned->n_threads = self->plan->base.threads;
+    tuned->threads_from = "as --threads said";
+    if (tuned->n_threads == 0 && spec != NULL)
+    {
+        tuned->n_threads = (int)spec->n_cores;
+        tuned->threads_from = "as many as the device has cores";
+    }
+    if (tuned->n_threads > 0)
+        return;
+    tuned->n_threads = sched_getaffinity(0, sizeof mask, &mask) == 0 ? CPU_COUNT(&mask) : 1;
+    tuned->threads_from = "as many as the processors that the process was allowed to use";
 }
 
 static void note_place(Tuning *self)
@@ -511,7 +493,7 @@ static void note_place(Tuning *self)
     self->tuned->model = g_strdup(ifm_model_name(self->plan->source.model));
     self->tuned->processor = g_strdup(ifm_member_text(machine, "cpu"));
     self->tuned->isa = g_strdup(isa != NULL ? isa : ifm_blocked_isa(8, most));
-    self->tuned->n_threads = count_threads(self);
+    note_threads(self);
 }
 
 static gboolean tune(Tuning *self, GError **error)

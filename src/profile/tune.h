@@ -44,6 +44,7 @@ typedef struct
     gsize n_nodes;
     char *model, *processor, *isa, *runtime, *path, *why;
     int n_threads;
+    const char *threads_from; /* static: what their number was taken from */
     IfmComparison comparison;
 } IfmTuned;
 void ifm_tuned_clear(IfmTuned *tuned);

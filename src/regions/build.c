@@ -249,13 +249,7 @@ static IfmModel *partition_inlined(IfmModel *model, const IfmRegionsOptions *opt
 IfmModel *ifm_regions_partition(IfmModel *model, const IfmRegionsOptions *options, IfmRegionsReport *report, GError **error)
 {
     g_autoptr(IfmModel) inlined = NULL;
-    for (gsize i = 0; i < ifm_model_n_nodes(model); i++)
-        if (ifm_regions_program(ifm_model_node(model, i)) != NULL)
-        {
-            ifm_error_refuse(error, "%s is tuned already: tune the model that it was made of", ifm_model_name(model));
-            return NULL;
-        }
-    if (!ifm_model_inline_functions(model, &inlined, error))
+    if (!ifm_regions_check(model, error) || !ifm_model_inline_functions(model, &inlined, error))
         return NULL;
     return partition_inlined(inlined != NULL ? inlined : model, options, report, error);
 }

@@ -471,22 +471,16 @@ static gboolean expand_region(const IfmModel *model, const IfmNode *node, IfmMod
     return good || ifm_error_pass(error, g_steal_pointer(&local));
 }
 
-static gboolean has_regions(const IfmModel *model)
-{
-    for (gsize i = 0; i < ifm_model_n_nodes(model); i++)
-        if (ifm_regions_program(ifm_model_node(model, i)) != NULL)
-            return TRUE;
-    return FALSE;
-}
-
 IfmModel *ifm_regions_expand(IfmModel *model, GError **error)
 {
     g_autoptr(GArray) ends = g_array_new(FALSE, FALSE, sizeof(gsize));
-    return has_regions(model) ? ifm_regions_expand_from(model, ends, error) : ifm_model_ref(model);
+    return ifm_regions_are_in(model) ? ifm_regions_expand_from(model, ends, error) : ifm_model_ref(model);
 }
 
 IfmModel *ifm_regions_expand_from(IfmModel *model, GArray *ends, GError **error)
 {
+    if (!ifm_regions_check_version(model, error))
+        return NULL;
     g_autoptr(IfmModelBuilder) builder = ifm_model_builder_new(ifm_model_name(model), ifm_model_opset(model));
     ifm_model_builder_copy_inputs(builder, model);
     ifm_model_builder_copy_outputs(builder, model);
@@ -506,4 +500,10 @@ IfmModel *ifm_regions_expand_from(IfmModel *model, GArray *ends, GError **error)
     }
     ifm_model_builder_drop_domains(builder);
     return ifm_model_builder_finish(builder, error);
+}
+
+IfmAnalysis *ifm_regions_analyse(IfmModel *model, const IfmDimBinding *bindings, gsize n_bindings, GError **error)
+{
+    g_autoptr(IfmModel) plain = ifm_regions_expand(model, error);
+    return plain != NULL ? ifm_model_analyse(plain, bindings, n_bindings, error) : NULL;
 }

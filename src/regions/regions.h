@@ -63,11 +63,21 @@ typedef struct
  * ifm_regions_partition: The model with its regions as nodes. What is in none is copied: nodes keep their names, tensors
  * theirs, ports, operator sets, functions and metadata stay. The same model and options give the same bytes.
  * @report: (out) to be cleared where it is not NULL
- * Returns: (transfer full) NULL with IFM_ERROR_INVALID where the model has regions already, none of its convolutions can be
- * in one (the message says why), or its shapes contradict each other; or what one ONNX file cannot hold.
+ * Returns: (transfer full) NULL with IFM_ERROR_INVALID as ifm_regions_check(), where none of its convolutions can be in one
+ * (the message says why), or its shapes contradict each other; or what one ONNX file cannot hold.
  */
 IfmModel *ifm_regions_partition(IfmModel *model, const IfmRegionsOptions *options, IfmRegionsReport *report,
                                 GError **error);
+
+/** ifm_regions_are_in: whether a model has a region.    ifm_regions_check: What no partition can begin with. Returns: FALSE
+ * with IFM_ERROR_INVALID where the model has regions already, or a program may give one of its initializers another value
+ * (ifm_model_overridable()): a region has its constants once and for all. */
+gboolean ifm_regions_are_in(const IfmModel *model);
+gboolean ifm_regions_check(const IfmModel *model, GError **error);
+
+/** ifm_regions_check_version: Returns: FALSE with IFM_ERROR_INVALID and both versions where the regions of a model are of
+ * another version of the domain than this library's. A model without regions is of each. */
+gboolean ifm_regions_check_version(const IfmModel *model, GError **error);
 
 /** ifm_regions_program: Returns: (transfer none) the program of a node; NULL where it is no region. */
 const char *ifm_regions_program(const IfmNode *node);
@@ -82,6 +92,10 @@ IfmModel *ifm_regions_expand(IfmModel *model, GError **error);
 /** ifm_regions_expand_from: @ends: gsize, appended: of each node of @model, where those end that stand for it: they begin
  * where those of the node before it end */
 IfmModel *ifm_regions_expand_from(IfmModel *model, GArray *ends, GError **error);
+
+/** ifm_regions_analyse: ifm_model_analyse() of ifm_regions_expand(): what reads shapes and costs by the names of tensors,
+ * or of the whole, and not by node. (transfer full) NULL with the errors of both */
+IfmAnalysis *ifm_regions_analyse(IfmModel *model, const IfmDimBinding *bindings, gsize n_bindings, GError **error);
 
 /** IfmProgramLayer: a convolution in a program. @algorithm: "any", "winograd 4" */
 typedef struct

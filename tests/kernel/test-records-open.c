@@ -1,9 +1,11 @@
 #include <glib/gstdio.h>
+#include <regions/regions.h>
 #include <string.h>
 
 #include "../../src/kernel/records-private.h"
 #include "build-folders.h"
 #include "folder.h"
+#include "graph-text.h"
 
 /* Records of models by what they are called: their names, what is kept of them, and what is refused. */
 
@@ -206,6 +208,20 @@ static void test_changed_model(void)
     remove_tree(folder);
 }
 
+/* (transfer full) the path of a model with a region */
+static char *save_tuned(const char *folder)
+{
+    g_autoptr(GError) error = NULL;
+    const IfmRegionsOptions options = { 0 };
+    g_autoptr(IfmModel) model =
+        text_model("x : [1,4,9,9]; w ! [8,4,3,3]; y = Conv(x, w); -> y [1,8,7,7]", IFM_DTYPE_F32, FALSE, 17);
+    g_autoptr(IfmModel) made = ifm_regions_partition(model, &options, NULL, &error);
+    g_assert_no_error(error);
+    char *path = g_build_filename(folder, "tuned.onnx", NULL);
+    g_assert_true(ifm_model_save(made, path, NULL));
+    return path;
+}
+
 static void test_refused(void)
 {
     g_autoptr(GError) error = NULL;
@@ -214,6 +230,8 @@ static void test_refused(void)
     g_autoptr(IfmKernelRecords) records = ifm_kernel_records_open("resnet18,size=64", &saving, &error);
     g_assert_no_error(error);
     assert_refused(graph, NULL, IFM_ERROR_INVALID, "the model as written is expected");
+    g_autofree char *tuned = save_tuned(folder);
+    assert_refused(tuned, NULL, IFM_ERROR_INVALID, "tuned is tuned: its regions run as one each");
     assert_refused("resnet81", NULL, IFM_ERROR_INVALID, "did you mean");
     assert_refused("no/such.onnx", NULL, IFM_ERROR_UNAVAILABLE, "no/such.onnx");
     assert_refused("no-such.json", NULL, IFM_ERROR_UNAVAILABLE, "no-such.json");

@@ -114,6 +114,7 @@ static void test_outputs_differ(void)
         g_assert_false(ifm_runner_compare(fixture.runner, sides, &protocol, 1, &none, &error));
         g_assert_error(error, IFM_ERROR, IFM_ERROR_FAILED);
         g_assert_true(g_str_has_prefix(error->message, "B: "));
+        g_assert_true(none.is_b_wrong);
         g_clear_error(&error);
         cases[0].verify = cases[1].verify = FALSE;
         g_assert_true(ifm_runner_compare(fixture.runner, sides, &protocol, 1, &comparison, &error));

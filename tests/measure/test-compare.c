@@ -178,6 +178,7 @@ static void expect(Fixture *fixture, const IfmCompareSide *sides, const IfmCompa
     g_test_message("%s", error->message);
     g_assert_true(g_str_has_prefix(error->message, begins));
     g_assert_nonnull(strstr(error->message, holds));
+    g_assert_false(comparison.is_b_wrong); /* nothing was computed */
     g_autoptr(GArray) children = children_of(getpid());
     g_assert_cmpuint(children->len, ==, 0);
 }

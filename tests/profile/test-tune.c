@@ -1,6 +1,7 @@
 /* Tuning a model: what bad input gets, what a tuned model says of itself, and one small model tuned on ONNX Runtime. */
 #include <fcntl.h>
 #include <glib/gstdio.h>
+#include <math.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -8,6 +9,7 @@
 #include <convolution/convolution.h>
 #include <document/summary.h>
 #include <profile/profile.h>
+#include <profile/tune-private.h>
 #include <profile/tune.h>
 #include <regions/regions.h>
 
@@ -161,6 +163,38 @@ static void test_tuned_already(void)
     g_assert_false(ifm_tune_model(&options, NULL, &tuned, &error));
     g_assert_error(error, IFM_ERROR, IFM_ERROR_INVALID);
     g_assert_nonnull(strstr(error->message, "free is tuned already"));
+}
+
+/* --- why there is no file ----------------------------------------------------------------------------------------------
+ */
+
+/* What is said of a verdict that is open or not, @lower and @upper with that level of 0.95 */
+static char *why_not(IfmVerdict verdict, double lower, double upper, double level, const char *why)
+{
+    IfmComparison comparison = {
+        .verdict = verdict, .ratio = 0.75, .interval = { lower, upper, level }, .level = 0.95, .why = (char *)why
+    };
+    return tuned_why_not(&comparison, TRUE);
+}
+
+/* Few pairs leave a verdict open although their interval lies below 1, and say how to get more. */
+static void test_why_not(void)
+{
+    static const char few[] = "4 pairs of processes were measured, and 6 are the minimum for a verdict at 95 %";
+    g_autofree char *open = why_not(IFM_VERDICT_UNCERTAIN, 0.7, 0.8, 0.875, few),
+                    *one = why_not(IFM_VERDICT_UNCERTAIN, NAN, NAN, 0, few),
+                    *wide = why_not(IFM_VERDICT_UNCERTAIN, 0.9, 1.1, 0.95, "pairs of processes differ by 5 %"),
+                    *same = why_not(IFM_VERDICT_SAME, 0.99, 1.005, 0.95, NULL),
+                    *faster = why_not(IFM_VERDICT_FASTER, 0.7, 0.8, 0.95, NULL);
+    g_assert_nonnull(strstr(open, few));
+    g_assert_nonnull(strstr(open, "[0.700, 0.800]"));
+    g_assert_nonnull(strstr(open, "--time-budget"));
+    g_assert_null(strstr(open, "not told apart"));
+    g_assert_nonnull(strstr(one, "--time-budget"));
+    g_assert_null(strstr(one, "nan"));
+    g_assert_nonnull(strstr(wide, "not told apart"));
+    g_assert_nonnull(strstr(same, "as fast as"));
+    g_assert_null(faster);
 }
 
 /* --- what a tuned model says ------------------------------------------------------------------------------------------ */
@@ -352,6 +386,7 @@ int main(int argc, char **argv)
     g_test_add_func("/tune/own-weights", test_own_weights);
     g_test_add_func("/tune/none-can-be-tuned", test_none_can_be_tuned);
     g_test_add_func("/tune/tuned-already", test_tuned_already);
+    g_test_add_func("/tune/why-not", test_why_not);
     g_test_add_func("/tune/show", test_show);
     g_test_add_func("/tune/here", test_here);
     g_test_add_func("/tune/counts", test_counts);

@@ -39,20 +39,14 @@ static void on_freed(void *user, IfmRegion *region)
     g_mutex_unlock(&self->mutex);
 }
 
-static gboolean has_regions(const IfmModel *model)
-{
-    for (gsize i = 0; i < ifm_model_n_nodes(model); i++)
-        if (ifm_regions_program(ifm_model_node(model, i)) != NULL)
-            return TRUE;
-    return FALSE;
-}
-
 gboolean ifm_ort_regions_prepare(OrtCompiled *compiled, GError **error)
 {
     const OrtApi *api = ort_engine(&compiled->base)->api;
     OrtStatus *status = NULL;
-    if (compiled->regions != NULL || !has_regions(compiled->base.model))
+    if (compiled->regions != NULL || !ifm_regions_are_in(compiled->base.model))
         return TRUE;
+    if (!ifm_regions_check_version(compiled->base.model, error))
+        return FALSE;
     struct OrtRegions *self = compiled->regions = g_new0(struct OrtRegions, 1);
     g_mutex_init(&self->mutex);
     self->nodes = g_ptr_array_new_with_free_func(node_free);
