@@ -33,10 +33,12 @@ gboolean ifm_regions_check(const IfmModel *model, GError **error)
                name, weight);
 }
 
+#define SAVED_VERSION 1000 /* of each domain of custom operators in a model that ONNX Runtime saves */
+
 gboolean ifm_regions_check_version(const IfmModel *model, GError **error)
 {
     const gint64 version = ifm_model_domain_version(model, IFM_REGION_DOMAIN);
-    return version == IFM_REGION_VERSION || !ifm_regions_are_in(model) ||
+    return version == IFM_REGION_VERSION || version == SAVED_VERSION || !ifm_regions_are_in(model) ||
            ifm_error_refuse(error,
                             "%s: its regions are of version %" G_GINT64_FORMAT " of the domain " IFM_REGION_DOMAIN
                             ", inferometer " IFM_VERSION " knows version %d",

@@ -76,7 +76,8 @@ gboolean ifm_regions_are_in(const IfmModel *model);
 gboolean ifm_regions_check(const IfmModel *model, GError **error);
 
 /** ifm_regions_check_version: Returns: FALSE with IFM_ERROR_INVALID and both versions where the regions of a model are of
- * another version of the domain than this library's. A model without regions is of each. */
+ * another version of the domain than this library's. A model without regions is of each, and so is one that ONNX Runtime
+ * saved, by its domain; the programs have their version, too. */
 gboolean ifm_regions_check_version(const IfmModel *model, GError **error);
 
 /** ifm_regions_program: Returns: (transfer none) the program of a node; NULL where it is no region. */
