@@ -10,6 +10,11 @@
 
 /* --- the code of one instruction set ---------------------------------------------------------------------------------- */
 
+/* CONV_AHEAD: how many floats before they are used weights are asked for; at 4 KiB they come from any cache in time. */
+#ifndef CONV_AHEAD
+#define CONV_AHEAD 1024
+#endif
+
 /* ConvStore: how a tile is begun and stored. Output (p, v) of a tile, a vector of `block` channels, is at
  * out + p * pixel_stride + v * vector_stride; the same holds for sum. */
 typedef struct
@@ -19,7 +24,6 @@ typedef struct
     size_t pixel_stride, vector_stride;
     const float *sum;   /* of the tile's first output; NULL: none */
     float low, high;    /* bounds of what is stored */
-    const float *next;  /* product: weights that one after this reads, as many: brought nearer; NULL: none */
     size_t line_stride; /* to the second row of a tile of two */
 } ConvStore;
 

@@ -29,8 +29,6 @@
 #define MIN_CHUNK 28
 /* From this number of tiles on 3 products are faster than 4. */
 #define MIN_TILES_OF_3 8
-/* Floats of weights that are prefetched: what is multiplied in some 500 ns. */
-#define AHEAD 2048
 
 /* Plan: how a shape is divided. Sizes [0] are of rows, [1] of columns, after the division into phases. */
 typedef struct
@@ -304,7 +302,7 @@ static void multiply_panel(const IfmBlockedConv *conv, size_t n_tiles, size_t f,
     /* As one product: a tile is two rows of two parts. */
     const size_t depth = plan->is_of_3 ? plan->depth : 2 * plan->depth, n_rows = plan->is_of_3 ? n_tiles : 2 * n_tiles;
     const size_t row_stride = plan->is_of_3 ? plan->input_tile : depth, n_splits = (n_rows + pixels - 1) / pixels;
-    ConvStore store = { NULL, false, n_products * out_channels, block, NULL, -INFINITY, INFINITY };
+    const ConvStore store = { NULL, false, n_products * out_channels, block, NULL, -INFINITY, INFINITY };
     const float *rows = state->inputs + f * plan->input_all + group * plan->chunk * plan->input_tile;
     const float *weights = state->weights + f * plan->weights_all + v * block * plan->n_parts * plan->depth;
     float *out = state->outputs + f * plan->output_all + v * block;
@@ -312,8 +310,6 @@ static void multiply_panel(const IfmBlockedConv *conv, size_t n_tiles, size_t f,
         for (size_t split = 0; split < n_splits; split++)
         {
             const size_t first = conv_split(n_rows, n_splits, split), end = conv_split(n_rows, n_splits, split + 1);
-            /* The first rows of a panel read its weights from afar. */
-            store.next = split == 0 ? weights + AHEAD : NULL;
             conv->kernels->product((int)(end - first), (int)vectors, depth, weights, rows + first * row_stride, row_stride,
                                    out + first * store.pixel_stride, &store);
         }

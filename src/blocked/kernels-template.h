@@ -73,20 +73,26 @@ NAME(end)(const int n_pixels, const int vectors, VECTOR sums[PIXELS][CONV_TILE_V
         }
 }
 
-__attribute__((always_inline)) static inline void NAME(product_of)(const int n_pixels, const int vectors,
-                                                                   const bool has_next, size_t depth, const float *weights,
-                                                                   const float *rows, size_t row_stride, float *out,
-                                                                   const ConvStore *store)
+/* Weights are read in the order in which they lie, and often from afar: those that are so far ahead are asked for. */
+__attribute__((always_inline)) static inline void NAME(ask_ahead)(const float *weights, const int vectors)
+{
+#pragma GCC unroll 2
+    for (int line = 0; line < vectors * BLOCK; line += LINE)
+        __builtin_prefetch(weights + CONV_AHEAD + line);
+}
+
+__attribute__((always_inline)) static inline void NAME(product_of)(const int n_pixels, const int vectors, size_t depth,
+                                                                   const float *weights, const float *rows,
+                                                                   size_t row_stride, float *out, const ConvStore *store)
 {
     VECTOR sums[PIXELS][CONV_TILE_VECTORS];
     NAME(begin)(n_pixels, vectors, sums, out, store);
-    for (size_t k = 0; k < depth; k++)
+    for (size_t k = 0; k < depth; k++, weights += vectors * BLOCK)
     {
         VECTOR weight[CONV_TILE_VECTORS];
-        for (int line = 0; has_next && line < vectors * BLOCK; line += LINE)
-            __builtin_prefetch(store->next + k * (size_t)(vectors * BLOCK) + line, 0, 2);
+        NAME(ask_ahead)(weights, vectors);
         for (int v = 0; v < vectors; v++)
-            weight[v] = NAME(load)(weights + (k * (size_t)vectors + (size_t)v) * BLOCK);
+            weight[v] = NAME(load)(weights + (size_t)v * BLOCK);
 #pragma GCC unroll 14
         for (int p = 0; p < n_pixels; p++)
         {
@@ -120,6 +126,7 @@ __attribute__((always_inline)) static inline void NAME(indirect_of)(const int n_
             for (size_t k = 0; k < depth; k++)
             {
                 VECTOR weight[CONV_TILE_VECTORS];
+                NAME(ask_ahead)(weights, vectors);
                 for (int v = 0; v < vectors; v++)
                     weight[v] = NAME(load)(weights + (size_t)v * BLOCK);
                 weights += vectors * BLOCK;
@@ -144,12 +151,10 @@ __attribute__((always_inline)) static inline void NAME(indirect_of)(const int n_
                                                             const float *rows, size_t row_stride, float *out,              \
                                                             const ConvStore *store)                                        \
     {                                                                                                                      \
-        if (vectors == 2 && store->next != NULL)                                                                           \
-            NAME(product_of)(P, 2, true, depth, weights, rows, row_stride, out, store);                                    \
-        else if (vectors == 2)                                                                                             \
-            NAME(product_of)(P, 2, false, depth, weights, rows, row_stride, out, store);                                   \
+        if (vectors == 2)                                                                                                  \
+            NAME(product_of)(P, 2, depth, weights, rows, row_stride, out, store);                                          \
         else                                                                                                               \
-            NAME(product_of)(P, 1, false, depth, weights, rows, row_stride, out, store);                                   \
+            NAME(product_of)(P, 1, depth, weights, rows, row_stride, out, store);                                          \
     }                                                                                                                      \
     __attribute__((noinline)) static void NAME(indirect_##P)(                                                              \
         int vectors, size_t n_taps, size_t n_blocks, size_t depth, const float *weights, const float *const *taps,         \

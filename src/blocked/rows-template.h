@@ -44,6 +44,7 @@ __attribute__((always_inline)) static inline void NAME(tap_of)(const int width, 
         for (size_t k = 0; k < depth; k++, weights += vectors * BLOCK)
         {
             VECTOR weight[CONV_TILE_VECTORS];
+            NAME(ask_ahead)(weights, vectors);
             for (int v = 0; v < vectors; v++)
                 weight[v] = NAME(load)(weights + (size_t)v * BLOCK);
 #pragma GCC unroll 2

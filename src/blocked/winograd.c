@@ -12,8 +12,6 @@
 /* Weights of this size come from afar for each panel: then a panel has this many tiles at least. */
 #define FAR_WEIGHTS ((size_t)8 << 20)
 #define FAR_TILES 56
-/* With fewer tiles, reading the weights takes all the time: asking for them early only adds to it. */
-#define PREFETCH_TILES 8
 
 /* Plan: sizes of one layer. Tiles count over all images of the batch. */
 typedef struct
@@ -166,14 +164,13 @@ static void multiply(const IfmBlockedConv *conv, int64_t group, size_t point, si
     const size_t before = ((size_t)group * plan->n_vectors + first_vector) * plan->n_points + point * chunk;
     const float *weights = state->weights + before * block * plan->depth;
     const size_t row = plan->chunk_vectors * block;
-    ConvStore store = { NULL, false, row, block, NULL, -INFINITY, INFINITY };
+    const ConvStore store = { NULL, false, row, block, NULL, -INFINITY, INFINITY };
     for (size_t v = 0; v < n_vectors; v += CONV_TILE_VECTORS)
     {
         const size_t vectors = MIN(CONV_TILE_VECTORS, n_vectors - v);
-        const float *panel = weights + v * block * plan->depth, *next = panel + vectors * block * plan->depth;
+        const float *panel = weights + v * block * plan->depth;
         for (size_t i = 0; i < n_runs; i++)
         {
-            store.next = i == 0 && n_tiles >= PREFETCH_TILES ? next : NULL;
             const size_t first = conv_split(n_tiles, n_runs, i), end = conv_split(n_tiles, n_runs, i + 1);
             conv->kernels->product((int)(end - first), (int)vectors, plan->depth, panel, inputs + first * plan->row,
                                    plan->row, products + first * row + v * block, &store);
