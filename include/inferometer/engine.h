@@ -117,12 +117,12 @@ char *ifm_conv_cuda_report(gboolean *is_complete);
 /* --- what "best" measured ------------------------------------------------------------------------------------------ */
 
 /**
- * IfmConvTuned: the fastest algorithm of one layer shape, as measured within a model, or by cuDNN on a GPU. The first four
- * members are the key.
+ * IfmConvTuned: the fastest algorithm of one layer shape, as measured within a model. The first four members are the key.
  * @processor: family, model, stepping, microcode, hypervisor, caches and the instruction set of the kernels; what a GPU is
  * @library: versions of the runtime, of oneDNN or cuDNN, and of this library    @shape: sizes, blocks, activation and
  * workspace limit in one text
- * @time_ns: of that algorithm    @runtime_ns: of the runtime's own kernel; 0 on a GPU
+ * @algorithm: on a GPU "gemm, FMA", too: in f32 where TF32 is allowed
+ * @time_ns: of that algorithm    @runtime_ns: of the runtime's own kernel
  */
 typedef struct
 {

@@ -86,7 +86,6 @@ typedef struct
     IfmConvAlgorithm algorithm; /* a fixed one, what guess chose included */
     const char *implementation; /* packing and kernel, such as "F(4,3) fused, avx512 14x32" or "onednn jit:avx512_core" */
     gsize workspace_bytes, weights_bytes;
-    double time_ns; /* of the search that chose it; 0: none did */
 } IfmConvInfo;
 
 /** ifm_conv_new: as ifm_blocked_conv_new(). @algorithm: a fixed one or IFM_CONV_GUESS
@@ -163,6 +162,11 @@ char *ifm_conv_processor(void);
  * @runtime: "onnxruntime 1.23.0"; its kernel is a candidate */
 IfmConvTuned *ifm_conv_tuned_key(const IfmConvShape *shape, const IfmConvOptions *options, const char *runtime);
 
+/** ifm_conv_tuned_name: (transfer full) as a row has an algorithm: "gemm"; "gemm, FMA": in f32 where TF32 is allowed.
+ * ifm_conv_tuned_parse: of a row. FALSE with IFM_ERROR_INVALID */
+char *ifm_conv_tuned_name(IfmConvAlgorithm algorithm, gboolean is_exact);
+gboolean ifm_conv_tuned_parse(const IfmConvTuned *row, IfmConvAlgorithm *algorithm, gboolean *is_exact, GError **error);
+
 /** ifm_conv_tuned_find: (transfer none) the row of the same key; NULL: there is none. */
 IfmConvTuned *ifm_conv_tuned_find(const GPtrArray *rows, const IfmConvTuned *key);
 
@@ -181,9 +185,15 @@ IfmConvCuda *ifm_conv_cuda_open(int device, gboolean allows_tf32, GError **error
 void ifm_conv_cuda_free(IfmConvCuda *cuda);
 G_DEFINE_AUTOPTR_CLEANUP_FUNC(IfmConvCuda, ifm_conv_cuda_free)
 
+/** ifm_conv_cuda_allows_tf32: and the GPU has it: each algorithm of cuDNN's then has two arithmetics. */
+gboolean ifm_conv_cuda_allows_tf32(const IfmConvCuda *cuda);
+
 /** ifm_conv_cuda_tuned_key: as ifm_conv_tuned_key(), of a layer on this GPU. */
 IfmConvTuned *ifm_conv_cuda_tuned_key(const IfmConvCuda *cuda, const IfmConvShape *shape, const IfmConvOptions *options,
                                       const char *runtime);
+
+/** ifm_conv_cuda_is_choice: whether a choice may take it; what is not is run where it is asked for. */
+gboolean ifm_conv_cuda_is_choice(const IfmConvShape *shape, IfmConvAlgorithm algorithm);
 
 /** IfmConvCudaLayer: a layer that is ready to run. Weights stay where the caller has them. */
 typedef struct IfmConvCudaLayer IfmConvCudaLayer;
@@ -191,11 +201,11 @@ typedef struct IfmConvCudaLayer IfmConvCudaLayer;
 /**
  * ifm_conv_cuda_layer_new:
  * @cuda: has to outlive the layer    @shape: its blocks are 1
- * @algorithm: a fixed one, IFM_CONV_GUESS (cuDNN's own rule) or IFM_CONV_BEST (cuDNN measures on this GPU)
+ * @algorithm: a fixed one or IFM_CONV_GUESS (cuDNN's own rule)    @is_exact: products of f32 also where TF32 is allowed
  * Returns: (transfer full) NULL with IFM_ERROR_UNSUPPORTED and a few words why it cannot do the layer: "stride 2".
  */
 IfmConvCudaLayer *ifm_conv_cuda_layer_new(IfmConvCuda *cuda, const IfmConvShape *shape, IfmConvAlgorithm algorithm,
-                                          const IfmConvOptions *options, GError **error);
+                                          gboolean is_exact, const IfmConvOptions *options, GError **error);
 void ifm_conv_cuda_layer_free(IfmConvCudaLayer *layer);
 
 /** ifm_conv_cuda_layer_info: borrowed from the layer. */
@@ -210,5 +220,19 @@ gboolean ifm_conv_cuda_layer_run(IfmConvCudaLayer *layer, void *stream, const fl
 /** ifm_conv_cuda_layer_times: Waits for the timed runs. Returns: (transfer full) double: milliseconds of each, in order,
  * and forgets them. */
 GArray *ifm_conv_cuda_layer_times(IfmConvCudaLayer *layer, GError **error);
+
+/** IfmConvCudaMarks: times, by CUDA's events, of what is put on a stream between a beginning and an end: by others,
+ * too. ifm_conv_cuda_marks_new: @cuda: has to outlive it */
+typedef struct IfmConvCudaMarks IfmConvCudaMarks;
+IfmConvCudaMarks *ifm_conv_cuda_marks_new(const IfmConvCuda *cuda);
+void ifm_conv_cuda_marks_free(IfmConvCudaMarks *marks);
+/** ifm_conv_cuda_marks_begin, _end: Puts an event on the stream. @to: (nullable) @bytes of @from, on the GPU, are
+ * copied there as well, outside of what is timed */
+gboolean ifm_conv_cuda_marks_begin(IfmConvCudaMarks *marks, void *stream, const void *from, void *to, gsize bytes,
+                                   GError **error);
+gboolean ifm_conv_cuda_marks_end(IfmConvCudaMarks *marks, void *stream, const void *from, void *to, gsize bytes,
+                                 GError **error);
+/** ifm_conv_cuda_marks_times: as ifm_conv_cuda_layer_times(). */
+GArray *ifm_conv_cuda_marks_times(IfmConvCudaMarks *marks, GError **error);
 
 G_END_DECLS

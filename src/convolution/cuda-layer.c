@@ -1,7 +1,6 @@
-/* A layer on a GPU: cuDNN's descriptors of it, the algorithm, its workspace, and events around its runs. */
+/* A layer on a GPU: cuDNN's descriptors of it, the algorithm, its workspace, and the times of its runs. */
 #include "cuda-private.h"
 #include <base/base.h>
-#include <stdlib.h>
 
 /* Of cuDNN; -1: the own kernel. cuDNN's enumerator of a direct convolution (3) has no implementation. */
 static const int enumerators[IFM_N_CONV_FIXED] = {
@@ -15,12 +14,6 @@ static const int enumerators[IFM_N_CONV_FIXED] = {
     [IFM_CONV_WINOGRAD_NONFUSED] = CUDNN_ALGO_WINOGRAD_NONFUSED,
 };
 
-/* Events: before and after a run. */
-typedef struct
-{
-    void *began, *ended;
-} Events;
-
 struct IfmConvCudaLayer
 {
     IfmConvCuda *cuda;
@@ -28,10 +21,11 @@ struct IfmConvCudaLayer
     ConvCudaShape kernel_shape;
     gsize max_workspace_bytes;
     IfmConvInfo info;
+    gboolean is_exact;
     int math; /* of cuDNN */
     char *implementation;
     void *input, *filter, *convolution, *output; /* cuDNN's descriptors */
-    GArray *events;                              /* Events of timed runs */
+    IfmConvCudaMarks *marks;                     /* of timed runs */
 };
 
 static gsize n_inputs_of(const IfmConvShape *shape)
@@ -97,7 +91,7 @@ static gboolean describe(IfmConvCudaLayer *self, GError **error)
               "cudnnSetConvolution2dDescriptor", error) &&
            ok(self, api->cudnnSetConvolutionGroupCount(self->convolution, (int)s->groups), "cudnnSetConvolutionGroupCount",
               error) &&
-           set_math(self, self->cuda->allows_tf32 ? CUDNN_DEFAULT_MATH : CUDNN_FMA, error);
+           set_math(self, self->cuda->allows_tf32 && !self->is_exact ? CUDNN_DEFAULT_MATH : CUDNN_FMA, error);
 }
 
 static gboolean is_3x3(const IfmConvShape *shape)
@@ -139,11 +133,10 @@ static gboolean set_fixed(IfmConvCudaLayer *self, IfmConvAlgorithm algorithm, GE
     return TRUE;
 }
 
-/* Winograd's transforms of a 5x5 kernel lose three digits of f32 (3.5e-3 of the largest output were seen): it is run where
- * it is asked for, and not chosen. */
-static gboolean is_exact(const IfmConvShape *shape, int algorithm)
+/* Winograd's transforms of a 5x5 kernel lose three digits of f32 (3.5e-3 of the largest output were seen). */
+gboolean ifm_conv_cuda_is_choice(const IfmConvShape *shape, IfmConvAlgorithm algorithm)
 {
-    return is_3x3(shape) || (algorithm != CUDNN_ALGO_WINOGRAD && algorithm != CUDNN_ALGO_WINOGRAD_NONFUSED);
+    return is_3x3(shape) || (algorithm != IFM_CONV_WINOGRAD && algorithm != IFM_CONV_WINOGRAD_NONFUSED);
 }
 
 /* What of cuDNN's arithmetics is allowed. A GPU without TF32 multiplies f32 as f32 by each but the one that converts. */
@@ -159,18 +152,13 @@ static gboolean take_first(IfmConvCudaLayer *self, const CudnnPerformance *found
     for (int i = 0; i < n_found; i++)
         for (int k = 0; k < IFM_N_CONV_FIXED; k++)
             if (found[i].status == 0 && is_allowed(self->cuda, found[i].math) &&
-                is_exact(&self->shape, found[i].algorithm) && found[i].workspace_bytes <= self->max_workspace_bytes &&
-                found[i].algorithm == enumerators[k])
-            {
-                self->info.time_ns = (double)found[i].time_ms * 1e6;
+                ifm_conv_cuda_is_choice(&self->shape, (IfmConvAlgorithm)k) &&
+                found[i].workspace_bytes <= self->max_workspace_bytes && found[i].algorithm == enumerators[k])
                 return set_math(self, found[i].math, error) && set_fixed(self, (IfmConvAlgorithm)k, error);
-            }
     return refuse(error, "cuDNN has no kernel for it on this GPU");
 }
 
-#define N_SEARCHES 4
-#define MAX_FOUND (2 * CUDNN_N_ALGOS)  /* each with two arithmetics */
-#define MAX_MERGED (4 * CUDNN_N_ALGOS) /* or with any */
+#define MAX_FOUND (2 * CUDNN_N_ALGOS) /* each with two arithmetics */
 
 static gboolean set_guess(IfmConvCudaLayer *self, GError **error)
 {
@@ -183,70 +171,12 @@ static gboolean set_guess(IfmConvCudaLayer *self, GError **error)
            take_first(self, found, n, error);
 }
 
-/* The most that any of the algorithms needs within the limit. */
-static gsize largest_workspace(const IfmConvCudaLayer *self)
-{
-    size_t largest = 0, bytes = 0;
-    for (int k = 0; k < IFM_N_CONV_FIXED; k++)
-        if (enumerators[k] >= 0 &&
-            self->cuda->api->cudnnGetConvolutionForwardWorkspaceSize(self->cuda->handle, self->input, self->filter,
-                                                                     self->convolution, self->output, enumerators[k],
-                                                                     &bytes) == 0 &&
-            bytes <= self->max_workspace_bytes)
-            largest = MAX(largest, bytes);
-    return largest;
-}
-
-static int by_time(const void *a, const void *b)
-{
-    const CudnnPerformance *x = a, *y = b;
-    return (x->time_ms > y->time_ms) - (x->time_ms < y->time_ms);
-}
-
-/* Keeps the shortest time of each algorithm. */
-static void merge_times(CudnnPerformance *all, int *n_all, const CudnnPerformance *found, int n_found)
-{
-    for (int i = 0; i < n_found; i++)
-    {
-        int at = 0;
-        while (at < *n_all && (all[at].algorithm != found[i].algorithm || all[at].math != found[i].math))
-            at++;
-        if (found[i].status != 0 || at == MAX_MERGED)
-            continue;
-        if (at == *n_all || found[i].time_ms < all[at].time_ms)
-            all[at] = found[i];
-        *n_all = MAX(*n_all, at + 1);
-    }
-}
-
 /* Buffers: of a run on zeros. */
 typedef struct
 {
     void *input, *weights, *output, *workspace;
     gsize workspace_bytes;
 } Buffers;
-
-/* cuDNN runs each algorithm once. The first run of a kernel loads it, so the search is repeated. */
-static gboolean search(IfmConvCudaLayer *self, const Buffers *buffers, GError **error)
-{
-    CudnnPerformance found[MAX_FOUND], all[MAX_MERGED];
-    int n = 0, n_all = 0;
-    for (int i = 0; i < N_SEARCHES; i++)
-    {
-        /* With TF32 allowed both arithmetics are candidates, interleaved. */
-        const int math = self->cuda->allows_tf32 && i % 2 == 0 ? CUDNN_DEFAULT_MATH : CUDNN_FMA;
-        if (!set_math(self, math, error) ||
-            !ok(self,
-                self->cuda->api->cudnnFindConvolutionForwardAlgorithmEx(
-                    self->cuda->handle, self->input, buffers->input, self->filter, buffers->weights, self->convolution,
-                    self->output, buffers->output, MAX_FOUND, &n, found, buffers->workspace, buffers->workspace_bytes),
-                "cudnnFindConvolutionForwardAlgorithmEx", error))
-            return FALSE;
-        merge_times(all, &n_all, found, n);
-    }
-    qsort(all, (size_t)n_all, sizeof *all, by_time);
-    return take_first(self, all, n_all, error);
-}
 
 static gboolean buffers_init(const IfmConvCudaLayer *self, gsize workspace_bytes, Buffers *buffers, GError **error)
 {
@@ -273,14 +203,6 @@ static void buffers_clear(const IfmConvCudaLayer *self, Buffers *buffers)
     void *const parts[] = { buffers->input, buffers->weights, buffers->output, buffers->workspace };
     for (gsize i = 0; i < G_N_ELEMENTS(parts); i++)
         self->cuda->api->cudaFree(parts[i]);
-}
-
-static gboolean set_best(IfmConvCudaLayer *self, GError **error)
-{
-    Buffers buffers;
-    const gboolean good = buffers_init(self, largest_workspace(self), &buffers, error) && search(self, &buffers, error);
-    buffers_clear(self, &buffers);
-    return good;
 }
 
 /* cuDNN says only at a run of some layers that it cannot do them: a layer that was made can run. */
@@ -318,9 +240,7 @@ static gboolean choose(IfmConvCudaLayer *self, IfmConvAlgorithm algorithm, GErro
         return refuse(error, "asymmetric padding");
     if (!describe(self, error))
         return FALSE;
-    return (algorithm == IFM_CONV_GUESS  ? set_guess(self, error)
-            : algorithm == IFM_CONV_BEST ? set_best(self, error)
-                                         : set_fixed(self, algorithm, error)) &&
+    return (algorithm == IFM_CONV_GUESS ? set_guess(self, error) : set_fixed(self, algorithm, error)) &&
            try_run(self, error);
 }
 
@@ -379,15 +299,16 @@ static void name_implementation(IfmConvCudaLayer *self)
 }
 
 IfmConvCudaLayer *ifm_conv_cuda_layer_new(IfmConvCuda *cuda, const IfmConvShape *shape, IfmConvAlgorithm algorithm,
-                                          const IfmConvOptions *options, GError **error)
+                                          gboolean is_exact, const IfmConvOptions *options, GError **error)
 {
     const IfmConvOptions defaults = { 0 };
     IfmConvCudaLayer *self = g_new0(IfmConvCudaLayer, 1);
     options = options != NULL ? options : &defaults;
     self->cuda = cuda;
     self->shape = *shape;
+    self->is_exact = is_exact;
     self->max_workspace_bytes = options->max_workspace_bytes != 0 ? options->max_workspace_bytes : IFM_CONV_WORKSPACE_BYTES;
-    self->events = g_array_new(FALSE, FALSE, sizeof(Events));
+    self->marks = ifm_conv_cuda_marks_new(cuda);
     if (ifm_conv_shape_complete(&self->shape, error) &&
         conv_cuda_ok(cuda->api, cuda->api->cudaSetDevice(cuda->device), "cudaSetDevice", error) &&
         choose(self, algorithm, error) && grow_workspace(cuda, self->info.workspace_bytes, error))
@@ -400,24 +321,12 @@ IfmConvCudaLayer *ifm_conv_cuda_layer_new(IfmConvCuda *cuda, const IfmConvShape 
     return NULL;
 }
 
-static void drop_events(IfmConvCudaLayer *self)
-{
-    for (guint i = 0; i < self->events->len; i++)
-    {
-        const Events *events = &g_array_index(self->events, Events, i);
-        self->cuda->api->cudaEventDestroy(events->began);
-        self->cuda->api->cudaEventDestroy(events->ended);
-    }
-    g_array_set_size(self->events, 0);
-}
-
 void ifm_conv_cuda_layer_free(IfmConvCudaLayer *self)
 {
     if (self == NULL)
         return;
     const ConvCudaApi *api = self->cuda->api;
-    drop_events(self);
-    g_array_unref(self->events);
+    ifm_conv_cuda_marks_free(self->marks);
     if (self->input != NULL)
         api->cudnnDestroyTensorDescriptor(self->input);
     if (self->output != NULL)
@@ -460,44 +369,17 @@ static gboolean forward(const IfmConvCudaLayer *self, void *stream, const float 
             conv_cuda_finish(cuda, stream, &self->kernel_shape, bias, sum, output, error));
 }
 
-static gboolean record(const IfmConvCudaLayer *self, void **event, void *stream, GError **error)
-{
-    const ConvCudaApi *api = self->cuda->api;
-    return conv_cuda_ok(api, api->cudaEventCreate(event), "cudaEventCreate", error) &&
-           conv_cuda_ok(api, api->cudaEventRecord(*event, stream), "cudaEventRecord", error);
-}
-
 gboolean ifm_conv_cuda_layer_run(IfmConvCudaLayer *self, void *stream, const float *input, const float *weights,
                                  const float *bias, const float *sum, float *output, gboolean timed, GError **error)
 {
-    Events events = { NULL, NULL };
     if (!timed)
         return forward(self, stream, input, weights, bias, sum, output, error);
-    const gboolean good = record(self, &events.began, stream, error) &&
-                          forward(self, stream, input, weights, bias, sum, output, error) &&
-                          record(self, &events.ended, stream, error);
-    if (good)
-        g_array_append_val(self->events, events);
-    else if (events.began != NULL)
-        self->cuda->api->cudaEventDestroy(events.began);
-    return good;
+    return ifm_conv_cuda_marks_begin(self->marks, stream, NULL, NULL, 0, error) &&
+           forward(self, stream, input, weights, bias, sum, output, error) &&
+           ifm_conv_cuda_marks_end(self->marks, stream, NULL, NULL, 0, error);
 }
 
 GArray *ifm_conv_cuda_layer_times(IfmConvCudaLayer *self, GError **error)
 {
-    const ConvCudaApi *api = self->cuda->api;
-    g_autoptr(GArray) times = g_array_new(FALSE, FALSE, sizeof(double));
-    gboolean good = TRUE;
-    for (guint i = 0; good && i < self->events->len; i++)
-    {
-        const Events *events = &g_array_index(self->events, Events, i);
-        float ms = 0;
-        good =
-            conv_cuda_ok(api, api->cudaEventSynchronize(events->ended), "cudaEventSynchronize", error) &&
-            conv_cuda_ok(api, api->cudaEventElapsedTime(&ms, events->began, events->ended), "cudaEventElapsedTime", error);
-        const double time_ms = (double)ms;
-        g_array_append_val(times, time_ms);
-    }
-    drop_events(self);
-    return good ? g_steal_pointer(&times) : NULL;
+    return ifm_conv_cuda_marks_times(self->marks, error);
 }

@@ -9,6 +9,7 @@
 enum
 {
     CUDA_OUT_OF_MEMORY = 2,
+    CUDA_COPY_WITHIN_DEVICE = 3,
     CUDA_ATTRIBUTE_MULTIPROCESSORS = 16,
     CUDA_ATTRIBUTE_L2_BYTES = 38,
     CUDA_ATTRIBUTE_MAJOR = 75,
@@ -59,6 +60,7 @@ typedef struct
     X(int, cudaMalloc, (void **at, size_t bytes))                                                                          \
     X(int, cudaFree, (void *at))                                                                                           \
     X(int, cudaMemset, (void *at, int value, size_t bytes))                                                                \
+    X(int, cudaMemcpyAsync, (void *to, const void *from, size_t bytes, int kind, void *stream))                            \
     X(int, cudaEventCreate, (void **event))                                                                                \
     X(int, cudaEventDestroy, (void *event))                                                                                \
     X(int, cudaEventRecord, (void *event, void *stream))                                                                   \
@@ -94,9 +96,6 @@ typedef struct
       (void *handle, void *x, void *w, void *convolution, void *y, int algorithm, size_t *bytes))                          \
     X(int, cudnnGetConvolutionForwardAlgorithm_v7,                                                                         \
       (void *handle, void *x, void *w, void *convolution, void *y, int n_wanted, int *n_found, CudnnPerformance *found))   \
-    X(int, cudnnFindConvolutionForwardAlgorithmEx,                                                                         \
-      (void *handle, void *x, const void *x_data, void *w, const void *w_data, void *convolution, void *y, void *y_data,   \
-       int n_wanted, int *n_found, CudnnPerformance *found, void *workspace, size_t workspace_bytes))                      \
     X(int, cudnnConvolutionForward,                                                                                        \
       (void *handle, const void *alpha, void *x, const void *x_data, void *w, const void *w_data, void *convolution,       \
        int algorithm, void *workspace, size_t workspace_bytes, const void *beta, void *y, void *y_data))

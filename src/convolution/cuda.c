@@ -123,11 +123,10 @@ gboolean conv_cudnn_ok(const ConvCudaApi *api, int status, const char *call, GEr
 gboolean conv_cuda_check_gpu(int cuda_version, int capability, GError **error)
 {
     return cuda_version < 13000 || capability >= 75 ||
-           ifm_error_set(
-               error, IFM_ERROR_UNAVAILABLE,
-               "CUDA: this GPU%s has compute capability %d.%d, which CUDA %d has no kernels for: an onnxruntime-gpu below "
-               "1.31 with CUDA 12 is needed",
-               capability == 70 ? " (V100)" : "", capability / 10, capability % 10, cuda_version / 1000);
+           ifm_error_set(error, IFM_ERROR_UNAVAILABLE,
+                         "CUDA: this GPU%s has compute capability %d.%d, which CUDA %d has no kernels for: an "
+                         "onnxruntime-gpu of 1.26 or older, with CUDA 12 and cuDNN 9.10, is needed",
+                         capability == 70 ? " (V100)" : "", capability / 10, capability % 10, cuda_version / 1000);
 }
 
 static gboolean read_capability(IfmConvCuda *self, GError **error)
@@ -181,6 +180,11 @@ IfmConvCuda *ifm_conv_cuda_open(int device, gboolean allows_tf32, GError **error
         return NULL;
     self->allows_tf32 = allows_tf32 && self->capability >= CUDA_TF32_CAPABILITY;
     return g_steal_pointer(&self);
+}
+
+gboolean ifm_conv_cuda_allows_tf32(const IfmConvCuda *self)
+{
+    return self->allows_tf32;
 }
 
 IfmConvTuned *ifm_conv_cuda_tuned_key(const IfmConvCuda *self, const IfmConvShape *shape, const IfmConvOptions *options,

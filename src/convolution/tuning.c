@@ -126,6 +126,20 @@ IfmConvTuned *ifm_conv_tuned_key(const IfmConvShape *shape, const IfmConvOptions
                           g_strdup_printf("%s, oneDNN %s, inferometer %s", runtime, onednn, IFM_VERSION), shape, options);
 }
 
+#define EXACT ", FMA"
+
+char *ifm_conv_tuned_name(IfmConvAlgorithm algorithm, gboolean is_exact)
+{
+    return g_strconcat(ifm_conv_algorithm_name(algorithm), is_exact ? EXACT : NULL, NULL);
+}
+
+gboolean ifm_conv_tuned_parse(const IfmConvTuned *row, IfmConvAlgorithm *algorithm, gboolean *is_exact, GError **error)
+{
+    *is_exact = g_str_has_suffix(row->algorithm, EXACT);
+    g_autofree char *name = g_strndup(row->algorithm, strlen(row->algorithm) - (*is_exact ? strlen(EXACT) : 0));
+    return ifm_conv_algorithm_parse(name, algorithm, error);
+}
+
 IfmConvTuned *ifm_conv_tuned_find(const GPtrArray *rows, const IfmConvTuned *key)
 {
     for (guint i = 0; i < rows->len; i++)
@@ -152,10 +166,11 @@ static gboolean read_row(const json_t *json, const char *path, GPtrArray *rows, 
 {
     IfmConvTuned *row = g_new0(IfmConvTuned, 1);
     IfmConvAlgorithm algorithm;
+    gboolean is_exact;
     ifm_record_init(row, ifm_conv_tuned_fields);
     g_ptr_array_add(rows, row);
     return ifm_record_from_json(row, ifm_conv_tuned_fields, json, path, NULL, error) &&
-           ifm_conv_algorithm_parse(row->algorithm, &algorithm, error);
+           ifm_conv_tuned_parse(row, &algorithm, &is_exact, error);
 }
 
 GPtrArray *ifm_conv_tuning_load(const char *path, GError **error)

@@ -1,6 +1,10 @@
 /* The graph that a GPU gets, on libraries of the test in place of NVIDIA's, and what is refused without a GPU. */
+#include <dlfcn.h>
+#include <unistd.h>
+
 #include "build-folders.h"
 #include "engine/onnxruntime/onnxruntime-conv.h"
+#include "folder.h"
 #include "graph-text.h"
 #include "run-model.h"
 
@@ -29,21 +33,13 @@ static IfmModel *make_model(void)
     return model;
 }
 
-static IfmModel *rewrite_tuned(IfmModel *model, IfmConvCuda *cuda, const char *const *lines, const GPtrArray *tuned,
-                               GPtrArray *layers, GError **error)
-{
-    g_auto(IfmConvChoice) choice = { 0 };
-    ifm_conv_choice_init(&choice, lines, error);
-    const OrtConvWish wish = {
-        .model = model, .runtime = "onnxruntime", .choice = &choice, .n_threads = 1, .cuda = cuda, .tuned = tuned
-    };
-    return ifm_ort_conv_rewrite(model, &wish, layers, error);
-}
-
 static IfmModel *rewrite_model(IfmModel *model, IfmConvCuda *cuda, const char *const *lines, GPtrArray *layers,
                                GError **error)
 {
-    return rewrite_tuned(model, cuda, lines, NULL, layers, error);
+    g_auto(IfmConvChoice) choice = { 0 };
+    ifm_conv_choice_init(&choice, lines, error);
+    const OrtConvWish wish = { .model = model, .runtime = "onnxruntime", .choice = &choice, .n_threads = 1, .cuda = cuda };
+    return ifm_ort_conv_rewrite(model, &wish, layers, error);
 }
 
 static IfmModel *rewrite(IfmConvCuda *cuda, const char *const *lines, GPtrArray *layers, GError **error)
@@ -141,10 +137,10 @@ static void test_forms(void)
         rewrite_model(model, cuda, (const char *[]){ "direct", "fallback=gemm", NULL }, layers, &error);
     g_assert_no_error(error);
     const OrtConvLayer *first = layers->pdata[0], *second = layers->pdata[1];
-    g_assert_null(first->cuda);
+    g_assert_null(first->kernel.cuda);
     g_assert_true(first->record->fell_back);
     g_assert_cmpstr(first->record->algorithm, ==, "runtime");
-    const IfmConvShape *shape = ifm_conv_cuda_layer_shape(second->cuda);
+    const IfmConvShape *shape = ifm_conv_cuda_layer_shape(second->kernel.cuda);
     g_assert_cmpstr(second->record->algorithm, ==, "direct");
     g_assert_cmpint(shape->pads[0], ==, 1);
     g_assert_cmpint(shape->pads[1], ==, 1); /* one is needed, and SAME_LOWER puts it before */
@@ -152,44 +148,197 @@ static void test_forms(void)
     g_assert_cmpint(shape->pads[3], ==, 0);
 }
 
-static void assert_best(IfmConvCuda *cuda, const GPtrArray *tuned, guint n_new, const char *algorithm, GPtrArray *rows)
+/* --- sessions ----------------------------------------------------------------------------------------------------- */
+
+/* The runtime has no blocks for such groups: on the processor its convolutions stay in NCHW, too. */
+#define NETWORK                                                                                                            \
+    "x : [1,4,8,8]; u ! [4,2,3,3]; v ! [4,2,3,3]; w ! [4,2,3,3]; y = Conv(x,u) pads=[1,1,1,1] group=2; "                   \
+    "z = Conv(y,v) pads=[1,1,1,1] group=2; a = Conv(z,w) pads=[0,0,1,1] group=2; -> a [1,4,7,7]"
+
+/* A session on libraries of the test, in a process of the test's own: a provider that passes for NVIDIA's, and the
+ * libraries behind it. Returns: FALSE where that process has been seen to pass, or it is skipped */
+static gboolean session_alone(Fixture *fixture, gboolean has_memory)
 {
-    g_autoptr(GError) error = NULL;
-    g_autoptr(IfmModel) model = text_model("x : [1,4,8,8]; u ! [4,4,3,3]; v ! [4,4,3,3]; w ! [4,4,3,3]; y = Conv(x,u) "
-                                           "pads=[1,1,1,1]; z = Conv(y,v) pads=[1,1,1,1]; a = Conv(z,w) pads=[0,0,1,1]; "
-                                           "-> a [1,4,7,7]",
-                                           IFM_DTYPE_F32, FALSE, 17);
-    g_autoptr(GPtrArray) layers = ifm_ort_conv_layers_new();
-    g_autoptr(IfmModel) made = rewrite_tuned(model, cuda, (const char *[]){ "best", NULL }, tuned, layers, &error);
-    g_assert_no_error(error);
-    guint n_keys = 0;
-    for (guint i = 0; i < layers->len; i++)
+    static const char *const names[] = { "libonnxruntime.so", "libonnxruntime_providers_cuda.so", "libcurand.so.10" };
+    g_autofree char *runtime = ifm_path_runtime("onnxruntime");
+    if (g_test_subprocess())
     {
-        OrtConvLayer *layer = layers->pdata[i];
-        g_assert_cmpstr(layer->record->algorithm, ==, i < 2 ? algorithm : "runtime"); /* pads differ: none can do it */
-        if (layer->key == NULL)
-            continue;
-        n_keys++;
-        g_assert_cmpstr(layer->key->algorithm, ==, algorithm);
-        g_assert_cmpfloat(layer->key->time_ns, >, 0);
-        g_ptr_array_add(rows, g_steal_pointer(&layer->key));
+        g_autofree char *library = g_build_filename(g_getenv("IFM_TEST_FOLDER"), names[0], NULL);
+        g_setenv("IFM_ONNXRUNTIME_LIBRARY", library, TRUE);
+        g_setenv("IFM_CUDNN_LIBRARY", IFM_BUILD_DIR "/tests/convolution/libcudnn.so.9", TRUE);
+        g_assert_true(fixture_open(fixture, "onnxruntime:CUDA:0"));
+        return TRUE;
     }
-    g_assert_cmpuint(n_keys, ==, n_new);
+    if (!g_path_is_absolute(runtime))
+    {
+        g_test_skip("no ONNX Runtime of setup/install");
+        return FALSE;
+    }
+    const char *const files[] = { runtime, g_getenv("IFM_TEST_PROVIDER"), g_getenv("IFM_TEST_NEEDED") };
+    g_autofree char *folder = g_dir_make_tmp("ifm-session-XXXXXX", NULL);
+    g_autofree char *cache = g_build_filename(folder, "tuning.json", NULL), *old = g_strdup(g_getenv("IFM_TUNING_CACHE"));
+    for (gsize i = 0; i < G_N_ELEMENTS(names); i++)
+    {
+        g_autofree char *link = g_build_filename(folder, names[i], NULL);
+        g_assert_cmpint(symlink(files[i], link), ==, 0);
+    }
+    g_setenv("IFM_TEST_FOLDER", folder, TRUE);
+    g_setenv("IFM_TUNING_CACHE", cache, TRUE);
+    if (has_memory)
+        g_setenv("IFM_TEST_DEVICE_MEMORY", "1", TRUE);
+    g_test_trap_subprocess(NULL, 0, (GTestSubprocessFlags)0);
+    g_unsetenv("IFM_TEST_DEVICE_MEMORY");
+    g_unsetenv("IFM_TUNING_CACHE");
+    if (old != NULL)
+        g_setenv("IFM_TUNING_CACHE", old, TRUE);
+    remove_tree(folder);
+    g_test_trap_assert_passed();
+    return FALSE;
 }
 
-/* What was the fastest once stays so: a model runs by what it was measured by. */
+static void forget_choices(void)
+{
+    g_autoptr(GError) error = NULL;
+    ifm_conv_tuning_clear(g_getenv("IFM_TUNING_CACHE"), &error);
+    g_assert_no_error(error);
+}
+
+/* Compiles NETWORK with "best", holds its outputs, and what the layers run by: @says is in the implementation of the
+ * first two; the third no algorithm can do, whose pads differ. */
+static void assert_best(Fixture *fixture, const char *option, const char *algorithm, const char *says)
+{
+    g_autoptr(GError) error = NULL;
+    IfmCompileOptions options = IFM_COMPILE_OPTIONS_INIT;
+    options.convolutions = (const char *[]){ "best", NULL };
+    options.vendor = (const char *[]){ option, NULL };
+    fixture_compile(fixture, text_model(NETWORK, IFM_DTYPE_F32, FALSE, 17), &options);
+    g_auto(IfmTensor) x = make_input(fixture->model, NULL, 0, 3);
+    run_and_compare(fixture, &x);
+    g_autoptr(IfmEffectiveConfig) effective = ifm_compiled_effective_config(fixture->compiled, &x, &error);
+    g_assert_no_error(error);
+    g_assert_cmpuint(effective->convolutions->len, ==, 3);
+    for (guint i = 0; i < 3; i++)
+    {
+        const IfmConvLayer *layer = effective->convolutions->pdata[i];
+        g_assert_cmpstr(layer->asked, ==, "best");
+        g_assert_cmpstr(layer->algorithm, ==, i < 2 ? algorithm : g_str_equal(algorithm, "direct") ? algorithm : "runtime");
+        g_assert_true(i == 2 || strstr(layer->implementation, says) != NULL);
+    }
+    for (guint i = 0; i < effective->nodes->len; i++)
+        g_assert_cmpstr(((const IfmNodeConfig *)effective->nodes->pdata[i])->op_type, !=, "Mark");
+    fixture_drop(fixture);
+}
+
+/* The fastest of cuDNN's algorithms, ours and the runtime's own kernel, measured within the model by events; what was
+ * the fastest once stays so. */
 static void test_best(void)
 {
     g_autoptr(GError) error = NULL;
-    g_autoptr(IfmConvCuda) cuda = open_alone();
-    if (cuda == NULL)
+    Fixture fixture;
+    if (!session_alone(&fixture, FALSE))
         return;
-    g_autoptr(GPtrArray) known = g_ptr_array_new_with_free_func((GDestroyNotify)ifm_conv_tuned_free);
-    assert_best(cuda, known, 1, "gemm", known); /* two layers of one shape: one row */
+    assert_best(&fixture, NULL, "gemm", "algorithm 2, FMA");
     g_setenv("IFM_FAKE_BEST", "0", TRUE);
-    assert_best(cuda, known, 0, "gemm", known);
-    g_ptr_array_set_size(known, 0);
-    assert_best(cuda, known, 1, "implicit_gemm", known);
+    assert_best(&fixture, NULL, "gemm", "algorithm 2, FMA");
+    g_autoptr(GPtrArray) rows = ifm_conv_tuning_load(g_getenv("IFM_TUNING_CACHE"), &error);
+    g_assert_no_error(error);
+    g_assert_cmpuint(rows->len, ==, 2); /* two layers of one shape: one row */
+    const IfmConvTuned *row = rows->pdata[0];
+    g_assert_cmpstr(row->algorithm, ==, "gemm");
+    g_assert_cmpfloat(row->time_ns, ==, 4e6);
+    g_assert_cmpfloat(row->runtime_ns, ==, 50e6);
+    g_assert_cmpstr(((const IfmConvTuned *)rows->pdata[1])->algorithm, ==, "runtime");
+    forget_choices();
+    assert_best(&fixture, NULL, "implicit_gemm", "algorithm 0, FMA");
+    forget_choices();
+    g_setenv("IFM_FAKE_RUNTIME", "4", TRUE); /* not told apart: the runtime's own keeps the layer */
+    assert_best(&fixture, NULL, "runtime", "ONNX Runtime");
+    forget_choices();
+    fixture_close(&fixture);
+}
+
+/* Where TF32 is allowed each algorithm has two arithmetics among the candidates, and the choice keeps which. */
+static void test_best_tf32(void)
+{
+    static const char option[] = "ep.cudaexecutionprovider.use_tf32=1";
+    Fixture fixture;
+    if (!session_alone(&fixture, FALSE))
+        return;
+    g_setenv("IFM_FAKE_TF32", "1", TRUE);
+    assert_best(&fixture, option, "gemm", "algorithm 2, TF32");
+    forget_choices();
+    g_setenv("IFM_FAKE_SLOW_TF32", "1", TRUE);
+    for (int i = 0; i < 2; i++) /* measured, and from the cache */
+        assert_best(&fixture, option, "gemm", "algorithm 2, FMA");
+    fixture_close(&fixture);
+}
+
+/* With times of layers the runtime's own kernels have theirs, too. */
+static void test_runtime_times(void)
+{
+    g_autoptr(GError) error = NULL;
+    Fixture fixture;
+    if (!session_alone(&fixture, FALSE))
+        return;
+    IfmCompileOptions options = IFM_COMPILE_OPTIONS_INIT;
+    options.convolutions = (const char *[]){ "gemm", "fallback=runtime", NULL };
+    options.profiling = TRUE;
+    fixture_compile(&fixture, text_model(NETWORK, IFM_DTYPE_F32, FALSE, 17), &options);
+    g_auto(IfmTensor) x = make_input(fixture.model, NULL, 0, 3);
+    run_and_compare(&fixture, &x);
+    run(fixture.request);
+    g_autoptr(GPtrArray) profiles = ifm_compiled_profile(fixture.compiled, fixture.request, &error);
+    g_assert_no_error(error);
+    g_assert_cmpuint(profiles->len, ==, 2);
+    const GPtrArray *nodes = ((const IfmEngineProfile *)profiles->pdata[1])->nodes;
+    g_assert_cmpuint(nodes->len, ==, 3);
+    for (guint i = 0; i < nodes->len; i++)
+        g_assert_cmpint(((const IfmNodeTime *)nodes->pdata[i])->duration_ns, ==, i < 2 ? 4000000 : 50000000);
+    fixture_close(&fixture);
+}
+
+/* [2] copies to the device and from it. */
+static int *count_copies(void)
+{
+    void *provider = dlopen(g_getenv("IFM_TEST_PROVIDER"), RTLD_NOW | RTLD_NOLOAD);
+    g_assert_nonnull(provider);
+    int *copies = dlsym(provider, "fake_provider_copies");
+    dlclose(provider);
+    g_assert_nonnull(copies);
+    return copies;
+}
+
+/* With algorithms, tensors stay in the device's memory: an output comes to the host when it is looked at, once; an
+ * input goes there when it is set. */
+static void test_device_memory(void)
+{
+    g_autoptr(GError) error = NULL;
+    Fixture fixture;
+    if (!session_alone(&fixture, TRUE))
+        return;
+    IfmCompileOptions options = IFM_COMPILE_OPTIONS_INIT;
+    options.convolutions = (const char *[]){ "runtime", NULL };
+    fixture_compile(&fixture, text_model(NETWORK, IFM_DTYPE_F32, FALSE, 17), &options);
+    g_assert_false(can(&fixture, IFM_CAN_SET_OUTPUT)); /* nobody's memory but the device's */
+    const int *copies = count_copies();
+    for (guint32 seed = 1; seed < 3; seed++)
+    {
+        g_auto(IfmTensor) x = make_input(fixture.model, NULL, 0, seed);
+        g_auto(IfmTensor) reference = reference_output(fixture.model, &x);
+        set_input(fixture.request, &x);
+        const int before = copies[1];
+        for (int k = 0; k < 3; k++)
+            run(fixture.request);
+        g_assert_cmpint(copies[1], ==, before);
+        for (int k = 0; k < 2; k++)
+        {
+            g_auto(IfmTensor) output = copy_output(fixture.request);
+            assert_equal(&output, &reference);
+            g_assert_cmpint(copies[1], ==, before + 1);
+        }
+    }
+    g_assert_cmpint(copies[0], >, 0);
+    fixture_close(&fixture);
 }
 
 /* The runtime that is installed has no such provider, or finds no GPU. */
@@ -220,7 +369,7 @@ static void test_no_gpu(void)
     g_assert_true(g_str_has_prefix(error->message, "onnxruntime:CUDA: not available"));
 }
 
-/* Nodes return before their kernels have ended: only layers that take their own times have any, and without such a layer
+/* Nodes return before their kernels have ended: only convolutions have times, by events, and without algorithms of them
  * there is no profile. Which nodes ran is known all the same. */
 static void test_times(void)
 {
@@ -249,7 +398,7 @@ static void test_times(void)
         for (guint k = 0; k < profiles->len; k++)
         {
             const GPtrArray *nodes = ((const IfmEngineProfile *)profiles->pdata[k])->nodes;
-            g_assert_cmpuint(nodes->len, ==, i == 0 ? 2 : 1); /* 1x1 is nothing for Winograd */
+            g_assert_cmpuint(nodes->len, ==, 2); /* 1x1 is nothing for Winograd: the runtime's own is timed, too */
             g_assert_cmpint(((const IfmNodeTime *)nodes->pdata[0])->duration_ns, >, 0);
             g_assert_cmpint(((const IfmNodeTime *)nodes->pdata[0])->start_ns, ==, -1);
         }
@@ -269,6 +418,9 @@ int main(int argc, char **argv)
     g_test_add_func("/engine/conv-cuda/graph", test_graph);
     g_test_add_func("/engine/conv-cuda/forms", test_forms);
     g_test_add_func("/engine/conv-cuda/best", test_best);
+    g_test_add_func("/engine/conv-cuda/best-tf32", test_best_tf32);
+    g_test_add_func("/engine/conv-cuda/runtime-times", test_runtime_times);
+    g_test_add_func("/engine/conv-cuda/device-memory", test_device_memory);
     g_test_add_func("/engine/conv-cuda/no-gpu", test_no_gpu);
     g_test_add_func("/engine/conv-cuda/times", test_times);
     return g_test_run();

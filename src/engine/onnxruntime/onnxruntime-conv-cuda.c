@@ -1,4 +1,6 @@
-/* inferometer:Conv on the CUDA provider: its tensors and its stream, and the times of its layers. */
+/* inferometer:Conv and inferometer:Mark on the CUDA provider: their tensors and its stream, and the times of layers. */
+#include <ops/ops.h>
+
 #include "onnxruntime-conv.h"
 
 /* An input of the node; NULL where there is none. */
@@ -15,7 +17,7 @@ static OrtStatus *read_input(const OrtApi *api, const OrtKernelContext *context,
 
 OrtStatus *ifm_ort_conv_cuda_run(const OrtApi *api, OrtConvLayer *layer, OrtKernelContext *context, gboolean timed)
 {
-    const IfmConvShape *shape = ifm_conv_cuda_layer_shape(layer->cuda);
+    const IfmConvShape *shape = ifm_conv_cuda_layer_shape(layer->kernel.cuda);
     const gint64 dims[] = { shape->batch, shape->out_channels, shape->out[0], shape->out[1] };
     const float *inputs[4]; /* tensor, weights, bias, sum */
     OrtValue *value = NULL;
@@ -33,9 +35,50 @@ OrtStatus *ifm_ort_conv_cuda_run(const OrtApi *api, OrtConvLayer *layer, OrtKern
     if (status != NULL)
         return status;
     g_autoptr(GError) error = NULL;
-    if (ifm_conv_cuda_layer_run(layer->cuda, stream, inputs[0], inputs[1], inputs[2], inputs[3], output, timed, &error))
+    if (ifm_conv_cuda_layer_run(layer->kernel.cuda, stream, inputs[0], inputs[1], inputs[2], inputs[3], output, timed,
+                                &error))
         return NULL;
     return api->CreateStatus(ORT_FAIL, error->message);
+}
+
+OrtStatus *ifm_ort_conv_cuda_mark(const OrtApi *api, OrtConvLayer *layer, OrtKernelContext *context, gboolean is_end)
+{
+    gint64 shape[IFM_MAX_RANK] = { 0 };
+    size_t rank = 0;
+    gsize bytes = sizeof(float);
+    const OrtValue *from = NULL;
+    OrtValue *to = NULL;
+    const float *input = NULL;
+    float *output = NULL;
+    void *stream = NULL;
+    g_autoptr(GError) error = NULL;
+    IFM_OPS_TRY(api->KernelContext_GetInput(context, 0, &from));
+    IFM_OPS_TRY(ifm_ops_shape(api, from, G_N_ELEMENTS(shape), shape, &rank));
+    if (rank > G_N_ELEMENTS(shape))
+        return api->CreateStatus(ORT_INVALID_ARGUMENT, "inferometer:Mark: a tensor of a higher rank");
+    for (size_t i = 0; i < rank; i++)
+        bytes *= (gsize)shape[i];
+    IFM_OPS_TRY(api->GetTensorData(from, (const void **)&input));
+    IFM_OPS_TRY(api->KernelContext_GetOutput(context, 0, shape, rank, &to));
+    IFM_OPS_TRY(api->GetTensorMutableData(to, (void **)&output));
+    IFM_OPS_TRY(api->KernelContext_GetGPUComputeStream(context, &stream));
+    if ((is_end ? ifm_conv_cuda_marks_end : ifm_conv_cuda_marks_begin)(layer->marks, stream, input, output, bytes, &error))
+        return NULL;
+    return api->CreateStatus(ORT_FAIL, error->message);
+}
+
+/* NULL without an error: nothing of the layer is timed. (transfer full) */
+static GArray *times_of(const OrtConvLayer *layer, GError **error)
+{
+    return layer->kernel.cuda != NULL ? ifm_conv_cuda_layer_times(layer->kernel.cuda, error)
+           : layer->marks != NULL     ? ifm_conv_cuda_marks_times(layer->marks, error)
+                                      : NULL;
+}
+
+double ifm_ort_conv_cuda_last(const OrtConvLayer *layer)
+{
+    g_autoptr(GArray) times_ms = times_of(layer, NULL);
+    return times_ms != NULL && times_ms->len > 0 ? g_array_index(times_ms, double, times_ms->len - 1) * 1e6 : -1;
 }
 
 /* The profile of the runtime has the processor's times, in which kernels are started: none of them is kept. */
@@ -84,11 +127,12 @@ gboolean ifm_ort_conv_cuda_times(const GPtrArray *layers, GPtrArray *profiles, g
     for (guint i = 0; layers != NULL && i < layers->len; i++)
     {
         const OrtConvLayer *layer = layers->pdata[i];
-        g_autoptr(GArray) times_ms = layer->cuda != NULL ? ifm_conv_cuda_layer_times(layer->cuda, error) : NULL;
-        if (layer->cuda == NULL)
-            continue;
+        g_autoptr(GError) local = NULL;
+        g_autoptr(GArray) times_ms = times_of(layer, &local);
+        if (local != NULL)
+            return ifm_error_pass(error, g_steal_pointer(&local));
         if (times_ms == NULL)
-            return FALSE;
+            continue;
         if (times_ms->len == profiles->len - first) /* else a run ended early, and the times are of no known run */
             set_times(layer, times_ms, profiles, first);
     }

@@ -4,15 +4,21 @@
 
 #include "onnxruntime-conv.h"
 
+static void kernel_free(OrtConvKernel *kernel)
+{
+    g_clear_pointer(&kernel->conv, ifm_conv_free);
+    g_clear_pointer(&kernel->cuda, ifm_conv_cuda_layer_free);
+}
+
 static void layer_free(gpointer data)
 {
     OrtConvLayer *layer = data;
     ifm_conv_layer_free(layer->record);
-    ifm_conv_cuda_layer_free(layer->cuda);
     if (layer->key == NULL)
-        ifm_conv_free(layer->conv);
-    for (int i = 0; i < IFM_N_CONV_FIXED; i++)
-        ifm_conv_free(layer->candidates[i]);
+        kernel_free(&layer->kernel);
+    for (int i = 0; i < ORT_CONV_CANDIDATES; i++)
+        kernel_free(&layer->candidates[i]);
+    ifm_conv_cuda_marks_free(layer->marks);
     ifm_conv_tuned_free(layer->key);
     g_free(layer->node);
     g_free(layer);
@@ -256,6 +262,7 @@ typedef struct
     const char *blocked; /* the weights as the runtime orders them */
     float *weights;      /* as ONNX has them; made where an algorithm needs them */
     const float *bias;
+    gboolean is_exact; /* "best" chose products of f32 where TF32 is allowed */
 } LayerParts;
 
 static void layer_parts_clear(LayerParts *parts)
@@ -273,14 +280,20 @@ static void refuse_layer(Rewriting *self, IfmConvAlgorithm asked, OrtConvLayer *
         note_refusal(self, asked, why);
 }
 
-static gboolean try_algorithm(const Rewriting *self, IfmConvAlgorithm algorithm, const LayerParts *parts,
-                              OrtConvLayer *layer, GError **error)
+static gboolean try_algorithm(const Rewriting *self, IfmConvAlgorithm algorithm, gboolean is_exact, const LayerParts *parts,
+                              OrtConvKernel *kernel, GError **error)
 {
     if (self->wish->cuda != NULL) /* weights stay inputs of the node */
-        layer->cuda = ifm_conv_cuda_layer_new(self->wish->cuda, &parts->shape, algorithm, &parts->options, error);
+        kernel->cuda =
+            ifm_conv_cuda_layer_new(self->wish->cuda, &parts->shape, algorithm, is_exact, &parts->options, error);
     else
-        layer->conv = ifm_conv_new(&parts->shape, algorithm, &parts->options, parts->weights, parts->bias, error);
-    return layer->cuda != NULL || layer->conv != NULL;
+        kernel->conv = ifm_conv_new(&parts->shape, algorithm, &parts->options, parts->weights, parts->bias, error);
+    return ort_conv_runs(kernel);
+}
+
+static IfmConvInfo info_of(const OrtConvKernel *kernel)
+{
+    return kernel->cuda != NULL ? ifm_conv_cuda_layer_info(kernel->cuda) : ifm_conv_info(kernel->conv);
 }
 
 static const char *reason_of(Rewriting *self, IfmConvAlgorithm asked, const LayerParts *parts, const GError *refusal)
@@ -301,12 +314,12 @@ static gboolean make_layer(Rewriting *self, IfmConvAlgorithm asked, const LayerP
 {
     const IfmConvAlgorithm fallback = self->choice->fallback;
     g_autoptr(GError) refusal = NULL, local = NULL;
-    if (try_algorithm(self, asked, parts, layer, &refusal))
+    if (try_algorithm(self, asked, parts->is_exact, parts, &layer->kernel, &refusal))
         return TRUE;
     const gboolean is_refused =
         g_error_matches(refusal, IFM_ERROR, IFM_ERROR_UNSUPPORTED) ||
         (asked == IFM_CONV_GUESS && g_error_matches(refusal, IFM_ERROR, IFM_ERROR_UNAVAILABLE)); /* no oneDNN */
-    if (is_refused && fallback < IFM_CONV_RUNTIME && try_algorithm(self, fallback, parts, layer, &local))
+    if (is_refused && fallback < IFM_CONV_RUNTIME && try_algorithm(self, fallback, FALSE, parts, &layer->kernel, &local))
     {
         layer->record->fell_back = TRUE;
         return TRUE;
@@ -344,15 +357,16 @@ static gboolean read_layer(Rewriting *self, const IfmNode *node, LayerParts *par
 /* Two labels with one code path are none of two candidates. */
 static gboolean check_candidates(const OrtConvLayer *layer, GError **error)
 {
-    for (int a = 0; a < IFM_N_CONV_FIXED; a++)
+    for (int a = 0; a < ORT_CONV_CANDIDATES; a++)
         for (int b = 0; b < a; b++)
-            if (layer->candidates[a] != NULL && layer->candidates[b] != NULL &&
-                g_str_equal(ifm_conv_info(layer->candidates[a]).implementation,
-                            ifm_conv_info(layer->candidates[b]).implementation))
+        {
+            const OrtConvKernel *one = &layer->candidates[a], *other = &layer->candidates[b];
+            if (ort_conv_runs(one) && ort_conv_runs(other) &&
+                g_str_equal(info_of(one).implementation, info_of(other).implementation))
                 return ifm_error_set(error, IFM_ERROR_FAILED, "%s: %s and %s are one implementation (%s)",
-                                     layer->record->layer, ifm_conv_algorithm_name((IfmConvAlgorithm)b),
-                                     ifm_conv_algorithm_name((IfmConvAlgorithm)a),
-                                     ifm_conv_info(layer->candidates[a]).implementation);
+                                     layer->record->layer, ifm_conv_algorithm_name(info_of(other).algorithm),
+                                     ifm_conv_algorithm_name(info_of(one).algorithm), info_of(one).implementation);
+        }
     return TRUE;
 }
 
@@ -370,26 +384,44 @@ static gboolean is_hopeless(const IfmConv *conv)
     return bytes > HOPELESS_BYTES && bytes > HOPELESS_TIMES * n_weights * sizeof(float);
 }
 
+/* What is no candidate of "best" although it can do a layer. @index: of the candidates */
+static gboolean is_left_out(const Rewriting *self, const LayerParts *parts, int index)
+{
+    const IfmConvAlgorithm algorithm = (IfmConvAlgorithm)(index % IFM_N_CONV_FIXED);
+    const gboolean is_second = index >= IFM_N_CONV_FIXED;
+    if (self->wish->cuda == NULL)
+        return is_second;
+    return !ifm_conv_cuda_is_choice(&parts->shape, algorithm) ||
+           (is_second && (algorithm == IFM_CONV_DIRECT || !ifm_conv_cuda_allows_tf32(self->wish->cuda)));
+}
+
+static gboolean is_refusal(const GError *error)
+{
+    return g_error_matches(error, IFM_ERROR, IFM_ERROR_UNSUPPORTED) ||
+           g_error_matches(error, IFM_ERROR, IFM_ERROR_UNAVAILABLE) || g_error_matches(error, IFM_ERROR, IFM_ERROR_MEMORY);
+}
+
 /* All algorithms that can do the layer on this machine. */
 static gboolean make_candidates(Rewriting *self, const LayerParts *parts, OrtConvLayer *layer, GError **error)
 {
-    for (int i = 0; i < IFM_N_CONV_FIXED; i++)
+    for (int i = 0; i < ORT_CONV_CANDIDATES; i++)
     {
         g_autoptr(GError) local = NULL;
-        layer->candidates[i] =
-            ifm_conv_new(&parts->shape, (IfmConvAlgorithm)i, &parts->options, parts->weights, parts->bias, &local);
-        if (layer->candidates[i] != NULL && is_hopeless(layer->candidates[i]))
-            g_clear_pointer(&layer->candidates[i], ifm_conv_free);
-        if (layer->candidates[i] != NULL && layer->conv == NULL)
-            layer->conv = layer->candidates[i];
-        if (local != NULL && !g_error_matches(local, IFM_ERROR, IFM_ERROR_UNSUPPORTED) &&
-            !g_error_matches(local, IFM_ERROR, IFM_ERROR_UNAVAILABLE))
+        OrtConvKernel *made = &layer->candidates[i];
+        if (is_left_out(self, parts, i))
+            continue;
+        if (!try_algorithm(self, (IfmConvAlgorithm)(i % IFM_N_CONV_FIXED), i >= IFM_N_CONV_FIXED, parts, made, &local) &&
+            !is_refusal(local))
         {
             g_propagate_prefixed_error(error, g_steal_pointer(&local), "%s: ", layer->record->layer);
             return FALSE;
         }
+        if (made->conv != NULL && is_hopeless(made->conv))
+            kernel_free(made);
+        if (!ort_conv_runs(&layer->kernel))
+            layer->kernel = *made;
     }
-    self->n_tuned += layer->conv != NULL;
+    self->n_tuned += ort_conv_runs(&layer->kernel);
     return check_candidates(layer, error);
 }
 
@@ -410,39 +442,21 @@ static gboolean is_tuned_already(const Rewriting *self, const IfmConvTuned *key)
 static gboolean resolve_best(Rewriting *self, LayerParts *parts, OrtConvLayer *layer, IfmConvAlgorithm *algorithm,
                              GError **error)
 {
-    IfmConvTuned *key = ifm_conv_tuned_key(&parts->shape, &parts->options, self->wish->runtime);
-    const IfmConvTuned *found = ifm_conv_tuned_find(self->wish->tuned, key);
+    const OrtConvWish *wish = self->wish;
+    IfmConvTuned *key = wish->cuda != NULL
+                            ? ifm_conv_cuda_tuned_key(wish->cuda, &parts->shape, &parts->options, wish->runtime)
+                            : ifm_conv_tuned_key(&parts->shape, &parts->options, wish->runtime);
+    const IfmConvTuned *found = ifm_conv_tuned_find(wish->tuned, key);
     *algorithm = IFM_CONV_RUNTIME;
-    if (found == NULL && self->wish->tune && !is_tuned_already(self, key))
+    if (found == NULL && wish->tune && !is_tuned_already(self, key))
     {
         layer->key = key;
-        parts->weights = plain_weights(&parts->shape, parts->blocked);
+        if (wish->cuda == NULL)
+            parts->weights = plain_weights(&parts->shape, parts->blocked);
         return make_candidates(self, parts, layer, error);
     }
     ifm_conv_tuned_free(key);
-    return found == NULL || self->wish->tune || ifm_conv_algorithm_parse(found->algorithm, algorithm, error);
-}
-
-/* On a GPU cuDNN measures while a layer is made. What it found is kept: two compiles of a model run the same.
- * @algorithm: best; what it is where that is known */
-static gboolean recall_best(Rewriting *self, const LayerParts *parts, OrtConvLayer *layer, IfmConvAlgorithm *algorithm,
-                            GError **error)
-{
-    if (self->wish->tuned == NULL)
-        return TRUE;
-    IfmConvTuned *key = ifm_conv_cuda_tuned_key(self->wish->cuda, &parts->shape, &parts->options, self->wish->runtime);
-    const IfmConvTuned *found = ifm_conv_tuned_find(self->wish->tuned, key);
-    for (guint i = 0; found == NULL && i < self->layers->len; i++)
-    {
-        const IfmConvTuned *other = ((const OrtConvLayer *)self->layers->pdata[i])->key;
-        found = other != NULL && g_str_equal(other->shape, key->shape) ? other : NULL;
-    }
-    const gboolean good = found == NULL || ifm_conv_algorithm_parse(found->algorithm, algorithm, error);
-    if (found == NULL)
-        layer->key = key;
-    else
-        ifm_conv_tuned_free(key);
-    return good;
+    return found == NULL || wish->tune || ifm_conv_tuned_parse(found, algorithm, &parts->is_exact, error);
 }
 
 static gboolean fill_layer(Rewriting *self, const IfmNode *node, IfmConvAlgorithm asked, OrtConvLayer *layer,
@@ -460,32 +474,20 @@ static gboolean fill_layer(Rewriting *self, const IfmNode *node, IfmConvAlgorith
     }
     if (!is_read)
         return ifm_error_pass(error, g_steal_pointer(&trouble));
-    const gboolean is_on_cuda = self->wish->cuda != NULL;
-    if (asked == IFM_CONV_BEST &&
-        !(is_on_cuda ? recall_best(self, &parts, layer, &asked, error) : resolve_best(self, &parts, layer, &asked, error)))
+    if (asked == IFM_CONV_BEST && !resolve_best(self, &parts, layer, &asked, error))
         return FALSE;
     if (asked == IFM_CONV_RUNTIME || self->wish->tune)
         return TRUE;
-    if (!is_on_cuda)
+    if (self->wish->cuda == NULL)
         parts.weights = plain_weights(&parts.shape, parts.blocked);
     if (!make_layer(self, asked, &parts, layer, error))
         return FALSE;
-    if (layer->conv == NULL && layer->cuda == NULL)
-    {
-        g_clear_pointer(&layer->key, ifm_conv_tuned_free);
+    if (!ort_conv_runs(&layer->kernel))
         return TRUE;
-    }
-    const IfmConvInfo info = is_on_cuda ? ifm_conv_cuda_layer_info(layer->cuda) : ifm_conv_info(layer->conv);
+    const IfmConvInfo info = info_of(&layer->kernel);
     set_text(&layer->record->algorithm, ifm_conv_algorithm_name(info.algorithm));
     set_text(&layer->record->implementation, info.implementation);
     layer->record->workspace_bytes = (gint64)info.workspace_bytes;
-    if (is_on_cuda && layer->record->fell_back)
-        g_clear_pointer(&layer->key, ifm_conv_tuned_free);
-    if (is_on_cuda && layer->key != NULL)
-    {
-        set_text(&layer->key->algorithm, ifm_conv_algorithm_name(info.algorithm));
-        layer->key->time_ns = info.time_ns;
-    }
     return TRUE;
 }
 
@@ -501,15 +503,67 @@ static gboolean add_layer(Rewriting *self, const IfmNode *node, OrtConvLayer **a
     g_ptr_array_add(self->layers, layer);
     *added = layer;
     leave_to_runtime(layer, node);
-    const char *why = ifm_ort_is_integer_conv(node)                                ? "not f32"
-                      : !ifm_ort_is_blocked_conv(node) && self->wish->cuda == NULL ? "kept in NCHW by the runtime"
-                                                                                   : NULL;
+    const gboolean is_on_cuda = self->wish->cuda != NULL, is_blocked = ifm_ort_is_blocked_conv(node);
+    const char *why = ifm_ort_is_integer_conv(node) ? "not f32"
+                      : !is_blocked && !is_on_cuda  ? "kept in NCHW by the runtime"
+                      : is_blocked && is_on_cuda    ? "left to the processor by the runtime"
+                                                    : NULL;
     if (why != NULL)
     {
         refuse_layer(self, asked, layer, why);
         return TRUE;
     }
     return fill_layer(self, node, asked, layer, error);
+}
+
+/* --- nodes ------------------------------------------------------------------------------------------------------------ */
+
+/* Whether the runtime's own kernel of a layer is to be timed, which takes its tensors to be f32. */
+static gboolean is_marked(const Rewriting *self, const IfmNode *node)
+{
+    IfmDtype dtype;
+    int rank = 0;
+    gint64 dims[IFM_MAX_RANK];
+    return self->wish->marks && self->wish->cuda != NULL && !ifm_ort_is_integer_conv(node) &&
+           ifm_analysis_shape(self->analysis, node->inputs[0], &dtype, &rank, dims) && dtype == IFM_DTYPE_F32;
+}
+
+/* inferometer:Mark. @after: what else is there by then; NULL */
+static void add_mark(const Rewriting *self, IfmModelBuilder *builder, const char *from, const char *after, const char *to,
+                     gboolean is_end)
+{
+    const char *inputs[] = { from, after, NULL }, *outputs[] = { to, NULL };
+    const gsize index = ifm_model_builder_node(builder, "Mark", NULL, inputs, outputs);
+    ifm_model_builder_domain(builder, index, "inferometer", 1);
+    ifm_model_builder_int(builder, index, "layer", self->layers->len - 1);
+    ifm_model_builder_int(builder, index, "is_end", is_end);
+}
+
+/* The runtime's own kernel between two marks: nothing else has to be computed between them. */
+static void copy_marked(const Rewriting *self, IfmModelBuilder *builder, const IfmNode *node, OrtConvLayer *layer)
+{
+    g_autofree char *begun = g_strconcat(node->outputs[0], "/began", NULL),
+                    *ended = g_strconcat(node->outputs[0], "/ended", NULL);
+    g_autoptr(GHashTable) tensors = g_hash_table_new(g_str_hash, g_str_equal);
+    layer->marks = ifm_conv_cuda_marks_new(self->wish->cuda);
+    g_hash_table_insert(tensors, (gpointer)node->inputs[0], begun);
+    g_hash_table_insert(tensors, (gpointer)node->outputs[0], ended);
+    add_mark(self, builder, node->inputs[0], has_input(node, 3) ? node->inputs[3] : NULL, begun, FALSE);
+    ifm_model_builder_copy_node_as(builder, node, layer->record->layer, tensors);
+    add_mark(self, builder, ended, NULL, node->outputs[0], TRUE);
+}
+
+static void add_own(const Rewriting *self, IfmModelBuilder *builder, const IfmNode *node, const OrtConvLayer *layer)
+{
+    const char *sum = has_input(node, 3) ? node->inputs[3] : NULL;
+    const char *blocked_inputs[] = { node->inputs[0], sum, NULL };
+    const char *plain_inputs[] = { node->inputs[0], node->inputs[1],
+                                   has_input(node, 2) ? node->inputs[2] : (sum != NULL ? "" : NULL), sum, NULL };
+    const char *const *inputs = layer->kernel.cuda != NULL ? plain_inputs : blocked_inputs;
+    const char *outputs[] = { node->outputs[0], NULL };
+    const gsize index = ifm_model_builder_node(builder, "Conv", layer->record->layer, inputs, outputs);
+    ifm_model_builder_domain(builder, index, "inferometer", 1);
+    ifm_model_builder_int(builder, index, "layer", self->layers->len - 1);
 }
 
 /* @is_replaced: (out) the node is one of this operator now */
@@ -519,21 +573,13 @@ static gboolean copy_node(Rewriting *self, IfmModelBuilder *builder, const IfmNo
     OrtConvLayer *layer = NULL;
     if (layer_name(self, node) != NULL && !add_layer(self, node, &layer, error))
         return FALSE;
-    *is_replaced = layer != NULL && (layer->conv != NULL || layer->cuda != NULL);
-    if (!*is_replaced)
-    {
+    *is_replaced = layer != NULL && ort_conv_runs(&layer->kernel);
+    if (*is_replaced)
+        add_own(self, builder, node, layer);
+    else if (layer != NULL && is_marked(self, node))
+        copy_marked(self, builder, node, layer);
+    else
         ifm_model_builder_copy_node_as(builder, node, layer != NULL ? layer->record->layer : node->name, NULL);
-        return TRUE;
-    }
-    const char *sum = has_input(node, 3) ? node->inputs[3] : NULL;
-    const char *blocked_inputs[] = { node->inputs[0], sum, NULL };
-    const char *plain_inputs[] = { node->inputs[0], node->inputs[1],
-                                   has_input(node, 2) ? node->inputs[2] : (sum != NULL ? "" : NULL), sum, NULL };
-    const char *const *inputs = layer->cuda != NULL ? plain_inputs : blocked_inputs;
-    const char *outputs[] = { node->outputs[0], NULL };
-    const gsize index = ifm_model_builder_node(builder, "Conv", layer->record->layer, inputs, outputs);
-    ifm_model_builder_domain(builder, index, "inferometer", 1);
-    ifm_model_builder_int(builder, index, "layer", self->layers->len - 1);
     return TRUE;
 }
 

@@ -1,13 +1,14 @@
 /*
- * "best": the fastest algorithm of each layer shape, measured within the model. One session has the operator for the first
- * layer of each shape, which changes its algorithm between two runs; another has the runtime's own kernels, whose times are
- * in the runtime's profile.
+ * "best": the fastest algorithm of each layer shape, measured within the model. One session has the operator for the
+ * first layer of each shape, which changes its algorithm between two runs; another has the runtime's own kernels. On
+ * the processor these have their times in the runtime's profile, and the operator takes its own; on a GPU, where nodes
+ * return before their kernels have ended, both lie between events.
  */
 #include "onnxruntime-conv.h"
 #include "onnxruntime-rounds.h"
 
-#define RUNTIME IFM_N_CONV_FIXED /* the candidate behind the others */
-#define N_CANDIDATES (IFM_N_CONV_FIXED + 1)
+#define RUNTIME ORT_CONV_CANDIDATES /* the candidate behind the others */
+G_STATIC_ASSERT(RUNTIME < ORT_MAX_CANDIDATES);
 
 typedef struct
 {
@@ -17,10 +18,12 @@ typedef struct
     IfmModel *model;
     OrtSession *own, *runtime;
     GPtrArray *layers; /* OrtConvLayer*, all of the graph */
+    GPtrArray *marked; /* the same with marks around the runtime's kernels; NULL: on the processor */
     OrtRounds rounds;  /* of those with candidates, which are their users */
     IfmTensor *inputs;
     OrtValue **values;
     GArray *counted; /* gboolean: whether a run of that session counts */
+    OrtConvDomain *domains[2];
 } Tuner;
 
 static gboolean check(const Tuner *self, OrtStatus *status, GError **error)
@@ -74,7 +77,7 @@ static gboolean run(const Tuner *self, OrtSession *session, GError **error)
 static void use(const OrtRoundsLayer *layer, int candidate, gpointer user)
 {
     OrtConvLayer *of = layer->user;
-    of->conv = of->candidates[candidate];
+    of->kernel = of->candidates[candidate];
 }
 
 static gboolean run_own(gpointer user, GError **error)
@@ -85,7 +88,22 @@ static gboolean run_own(gpointer user, GError **error)
 
 static double took(const OrtRoundsLayer *layer, gpointer user)
 {
-    return (double)((const OrtConvLayer *)layer->user)->ran_ns;
+    const OrtConvLayer *of = layer->user;
+    return of->kernel.cuda != NULL ? ifm_ort_conv_cuda_last(of) : (double)of->ran_ns;
+}
+
+/* Of the last run. */
+static void take_marks(const Tuner *self, gboolean counts)
+{
+    for (guint i = 0; i < self->rounds.layers->len; i++)
+    {
+        const OrtRoundsLayer *layer = self->rounds.layers->pdata[i];
+        guint index = 0;
+        const gboolean is_there = g_ptr_array_find(self->layers, layer->user, &index);
+        const double ns = is_there ? ifm_ort_conv_cuda_last(self->marked->pdata[index]) : -1;
+        if (counts && ns >= 0)
+            g_array_append_val(layer->times_ns[RUNTIME], ns);
+    }
 }
 
 static gboolean run_runtime(gpointer user, GError **error)
@@ -96,6 +114,8 @@ static gboolean run_runtime(gpointer user, GError **error)
         const gboolean counts = k > 0;
         if (!run(self, self->runtime, error))
             return FALSE;
+        if (self->marked != NULL)
+            take_marks(self, counts);
         g_array_append_val(self->counted, counts);
     }
     return TRUE;
@@ -138,10 +158,11 @@ static gboolean read_profile(Tuner *self, GError **error)
 static void set_choice(const OrtRoundsLayer *layer)
 {
     IfmConvTuned *row = ((OrtConvLayer *)layer->user)->key;
-    const int own = ifm_ort_rounds_fastest(layer, IFM_N_CONV_FIXED);
+    const int own = ifm_ort_rounds_fastest(layer, ORT_CONV_CANDIDATES);
     const int best = ifm_ort_rounds_is_faster(layer, own, RUNTIME) ? own : RUNTIME;
     g_free(row->algorithm);
-    row->algorithm = g_strdup(ifm_conv_algorithm_name(best == RUNTIME ? IFM_CONV_RUNTIME : (IfmConvAlgorithm)best));
+    row->algorithm = ifm_conv_tuned_name(best == RUNTIME ? IFM_CONV_RUNTIME : (IfmConvAlgorithm)(best % IFM_N_CONV_FIXED),
+                                         best != RUNTIME && best >= IFM_N_CONV_FIXED);
     row->time_ns = ifm_ort_rounds_time(layer, best);
     row->runtime_ns = ifm_ort_rounds_time(layer, RUNTIME);
 }
@@ -154,7 +175,7 @@ static void choose(const Tuner *self, GPtrArray *found)
         const OrtRoundsLayer *layer = self->rounds.layers->pdata[i];
         OrtConvLayer *of = layer->user;
         set_choice(layer);
-        of->conv = NULL; /* a candidate, which the layer frees as such */
+        of->kernel = (OrtConvKernel){ 0 }; /* a candidate, which the layer frees as such */
         g_ptr_array_add(found, g_steal_pointer(&of->key));
     }
 }
@@ -164,21 +185,24 @@ static void collect_layers(Tuner *self)
     for (guint i = 0; i < self->layers->len; i++)
     {
         OrtConvLayer *of = self->layers->pdata[i];
-        if (of->key == NULL || of->conv == NULL)
+        if (of->key == NULL || !ort_conv_runs(&of->kernel))
             continue;
         OrtRoundsLayer *layer = ifm_ort_rounds_layer(&self->rounds, of);
-        for (int k = 0; k < IFM_N_CONV_FIXED; k++)
-            layer->can[k] = of->candidates[k] != NULL;
+        for (int k = 0; k < ORT_CONV_CANDIDATES; k++)
+            layer->can[k] = ort_conv_runs(&of->candidates[k]);
     }
 }
 
-static gboolean open_and_run(Tuner *self, IfmModel *graph, const char *file, OrtConvDomain *domain, GError **error)
+/* @graph: with the operator @marked: with the runtime's kernels, timed; NULL: on the processor */
+static gboolean open_and_run(Tuner *self, IfmModel *graph, IfmModel *marked, const char *file, GError **error)
 {
     g_autofree char *prefix = g_strconcat(file, ".profile", NULL);
-    self->own = ifm_ort_session_bare(self->compiled, graph, NULL, domain, NULL, error);
-    self->runtime = self->own != NULL ? ifm_ort_session_bare(self->compiled, NULL, file, NULL, prefix, error) : NULL;
+    self->own = ifm_ort_session_bare(self->compiled, graph, NULL, self->domains[0], NULL, error);
+    if (self->own != NULL)
+        self->runtime = marked != NULL ? ifm_ort_session_bare(self->compiled, marked, NULL, self->domains[1], NULL, error)
+                                       : ifm_ort_session_bare(self->compiled, NULL, file, NULL, prefix, error);
     return self->runtime != NULL && make_inputs(self, error) && ifm_ort_rounds_run(&self->rounds, error) &&
-           read_profile(self, error);
+           (marked != NULL || read_profile(self, error));
 }
 
 static void clear(Tuner *self)
@@ -194,8 +218,35 @@ static void clear(Tuner *self)
         self->api->ReleaseSession(self->own);
     if (self->runtime != NULL)
         self->api->ReleaseSession(self->runtime);
+    for (gsize i = 0; i < G_N_ELEMENTS(self->domains); i++)
+        ifm_ort_conv_domain_free(self->domains[i]); /* its sessions have ended */
     ifm_ort_rounds_clear(&self->rounds);
     g_array_unref(self->counted);
+}
+
+/* Both graphs have the same layers in the same order. (transfer full) NULL without an error: on the processor */
+static IfmModel *mark_runtime(const OrtConvWish *wish, IfmModel *optimised, GPtrArray *layers, GError **error)
+{
+    g_auto(IfmConvChoice) runtime = { 0 };
+    OrtConvWish marked = *wish;
+    marked.choice = &runtime;
+    marked.marks = TRUE;
+    if (wish->cuda == NULL || !ifm_conv_choice_init(&runtime, NULL, error))
+        return NULL;
+    return ifm_ort_conv_rewrite(optimised, &marked, layers, error);
+}
+
+static gboolean tune(Tuner *self, IfmModel *graph, IfmModel *marked, const char *file, GError **error)
+{
+    const OrtConvPlace place = marked != NULL ? ORT_CONV_OF_CUDA_TIMED : ORT_CONV_OF_CPU;
+    GPtrArray *const layers[] = { self->layers, self->marked };
+    self->rounds.user = self;
+    ifm_ort_rounds_init(&self->rounds);
+    collect_layers(self);
+    for (int i = 0; i < 2 && layers[i] != NULL; i++)
+        if ((self->domains[i] = ifm_ort_conv_domain_new(self->api, layers[i], place, self->who, error)) == NULL)
+            return FALSE;
+    return open_and_run(self, graph, marked, file, error);
 }
 
 gboolean ifm_ort_conv_tune(OrtCompiled *compiled, IfmModel *optimised, const char *file, const OrtConvWish *wish,
@@ -204,31 +255,26 @@ gboolean ifm_ort_conv_tune(OrtCompiled *compiled, IfmModel *optimised, const cha
     OrtConvWish all = *wish;
     GError *trouble = NULL;
     all.tune = TRUE;
-    g_autoptr(GPtrArray) layers = ifm_ort_conv_layers_new();
+    all.marks = FALSE;
+    g_autoptr(GPtrArray) layers = ifm_ort_conv_layers_new(), others = ifm_ort_conv_layers_new();
     g_autoptr(IfmModel) graph = ifm_ort_conv_rewrite(optimised, &all, layers, &trouble);
-    if (graph == NULL)
+    g_autoptr(IfmModel) marked = graph != NULL ? mark_runtime(wish, optimised, others, &trouble) : NULL;
+    if (graph == NULL || trouble != NULL)
         return ifm_error_pass(error, trouble);
     g_autofree char *who = g_strdup_printf("%s: %s", compiled->base.spec->text, ifm_model_name(wish->model));
-    const OrtApi *api = ort_engine(&compiled->base)->api;
-    OrtConvDomain *domain = ifm_ort_conv_domain_new(api, layers, ORT_CONV_OF_CPU, who, error);
-    if (domain == NULL)
-        return FALSE;
     Tuner self = {
         .compiled = compiled,
-        .api = api,
+        .api = ort_engine(&compiled->base)->api,
         .who = who,
         .model = optimised,
         .layers = layers,
-        .rounds = { .n_candidates = IFM_N_CONV_FIXED, .use = use, .run = run_own, .took = took, .rest = run_runtime },
+        .marked = marked != NULL ? others : NULL,
+        .rounds = { .n_candidates = ORT_CONV_CANDIDATES, .use = use, .run = run_own, .took = took, .rest = run_runtime },
         .counted = g_array_new(FALSE, FALSE, sizeof(gboolean))
     };
-    self.rounds.user = &self;
-    ifm_ort_rounds_init(&self.rounds);
-    collect_layers(&self);
-    const gboolean ok = open_and_run(&self, graph, file, domain, error);
+    const gboolean ok = tune(&self, graph, marked, file, error);
     if (ok)
         choose(&self, found);
     clear(&self);
-    ifm_ort_conv_domain_free(domain);
     return ok;
 }

@@ -1,17 +1,25 @@
-/* inferometer:Conv, the custom operator. Inputs: the tensor, and the sum where there is one; on a GPU the tensor, weights,
- * bias and sum, as FusedConv has them. Attribute "layer": an index. */
+/* inferometer:Conv, the custom operator. Inputs: the tensor, and the sum where there is one; on a GPU the tensor,
+ * weights, bias and sum, as FusedConv has them. Attribute "layer": an index. On a GPU inferometer:Mark, too: inputs are
+ * the tensor, which goes on as it is, and what else has to be there before. Attributes "layer" and "is_end". */
 #include <ops/ops.h>
 #include <time.h>
 
 #include "onnxruntime-conv.h"
 
+/* Operator: @table: first: the runtime hands it back to the callbacks @domain: that it is of */
+typedef struct
+{
+    OrtCustomOp table;
+    OrtConvDomain *domain;
+} Operator;
+
 struct OrtConvDomain
 {
-    OrtCustomOp operator; /* first: the runtime hands it back to the callbacks */
     const OrtApi *api;
     OrtCustomOpDomain *handle;
     GPtrArray *layers;
     OrtConvPlace place;
+    Operator conv, mark;
 };
 
 /* A node of a session. */
@@ -20,6 +28,7 @@ typedef struct
     const OrtApi *api;
     OrtConvLayer *layer;
     gboolean is_timed; /* on a GPU */
+    gboolean is_end;   /* of a mark */
 } Kernel;
 
 /* --- running ---------------------------------------------------------------------------------------------------------- */
@@ -49,7 +58,7 @@ static OrtStatus *ORT_API_CALL compute(void *self, OrtKernelContext *context)
 {
     const Kernel *kernel = self;
     const OrtApi *api = kernel->api;
-    const IfmConvShape *shape = ifm_conv_shape(kernel->layer->conv);
+    const IfmConvShape *shape = ifm_conv_shape(kernel->layer->kernel.conv);
     const gint64 dims[] = { shape->batch, shape->out_channels, shape->out[0], shape->out[1] };
     const float *input = NULL, *sum = NULL;
     size_t n_inputs = 0;
@@ -65,7 +74,7 @@ static OrtStatus *ORT_API_CALL compute(void *self, OrtKernelContext *context)
         return api->CreateStatus(ORT_INVALID_ARGUMENT, "a convolution has no output");
     IFM_OPS_TRY(api->GetTensorMutableData(value, (void **)&output));
     IfmOpsRun session = { api, context };
-    ifm_conv_run(kernel->layer->conv, input, sum, output, ifm_ops_parallel, &session);
+    ifm_conv_run(kernel->layer->kernel.conv, input, sum, output, ifm_ops_parallel, &session);
     return NULL;
 }
 
@@ -86,25 +95,51 @@ static OrtStatus *ORT_API_CALL compute_timed(void *self, OrtKernelContext *conte
 static OrtStatus *ORT_API_CALL compute_on_cuda(void *self, OrtKernelContext *context)
 {
     const Kernel *kernel = self;
-    OrtStatus *status = check_shape(kernel, context, ifm_conv_cuda_layer_shape(kernel->layer->cuda));
+    OrtStatus *status = check_shape(kernel, context, ifm_conv_cuda_layer_shape(kernel->layer->kernel.cuda));
     return status != NULL ? status : ifm_ort_conv_cuda_run(kernel->api, kernel->layer, context, kernel->is_timed);
 }
 
-/* --- the operator ----------------------------------------------------------------------------------------------------- */
+static OrtStatus *ORT_API_CALL compute_mark(void *self, OrtKernelContext *context)
+{
+    const Kernel *kernel = self;
+    return ifm_ort_conv_cuda_mark(kernel->api, kernel->layer, context, kernel->is_end);
+}
+
+/* --- the operators ------------------------------------------------------------------------------------------------ */
+
+static const OrtConvDomain *domain_of(const OrtCustomOp *operator)
+{
+    return ((const Operator *)operator)->domain;
+}
+
+/* @made: (out) */
+static OrtStatus *make_kernel(const OrtCustomOp *operator, const OrtApi * api, const OrtKernelInfo *info, Kernel **made)
+{
+    const OrtConvDomain *self = domain_of(operator);
+    gint64 layer = -1;
+    IFM_OPS_TRY(api->KernelInfoGetAttribute_int64(info, "layer", &layer));
+    if (layer < 0 || layer >= (gint64)self->layers->len)
+        return api->CreateStatus(ORT_INVALID_ARGUMENT, "inferometer: no such layer");
+    *made = g_new0(Kernel, 1);
+    (*made)->api = api;
+    (*made)->layer = g_ptr_array_index(self->layers, (guint)layer);
+    (*made)->is_timed = self->place == ORT_CONV_OF_CUDA_TIMED;
+    return NULL;
+}
 
 static OrtStatus *ORT_API_CALL create_kernel(const OrtCustomOp *operator, const OrtApi * api, const OrtKernelInfo *info,
                                              void **kernel)
 {
-    const OrtConvDomain *self = (const OrtConvDomain *)operator;
-    gint64 layer = -1;
-    IFM_OPS_TRY(api->KernelInfoGetAttribute_int64(info, "layer", &layer));
-    if (layer < 0 || layer >= (gint64)self->layers->len)
-        return api->CreateStatus(ORT_INVALID_ARGUMENT, "inferometer:Conv: no such layer");
-    Kernel *made = g_new0(Kernel, 1);
-    made->api = api;
-    made->layer = g_ptr_array_index(self->layers, (guint)layer);
-    made->is_timed = self->place == ORT_CONV_OF_CUDA_TIMED;
-    *kernel = made;
+    return make_kernel(operator, api, info, (Kernel **)kernel);
+}
+
+static OrtStatus *ORT_API_CALL create_mark(const OrtCustomOp *operator, const OrtApi * api, const OrtKernelInfo *info,
+                                           void **kernel)
+{
+    gint64 is_end = 0;
+    IFM_OPS_TRY(api->KernelInfoGetAttribute_int64(info, "is_end", &is_end));
+    IFM_OPS_TRY(make_kernel(operator, api, info, (Kernel **)kernel));
+    (*(Kernel **)kernel)->is_end = is_end != 0;
     return NULL;
 }
 
@@ -113,24 +148,34 @@ static void ORT_API_CALL destroy_kernel(void *kernel)
     g_free(kernel);
 }
 
-static const char *ORT_API_CALL operator_name(const OrtCustomOp *operator)
+static const char *ORT_API_CALL conv_name(const OrtCustomOp *operator)
 {
     return "Conv";
 }
 
-static gboolean is_on_cuda(const OrtCustomOp *operator)
+static const char *ORT_API_CALL mark_name(const OrtCustomOp *operator)
 {
-    return ((const OrtConvDomain *)operator)->place != ORT_CONV_OF_CPU;
+    return "Mark";
 }
 
-static const char *ORT_API_CALL operator_provider(const OrtCustomOp *operator)
+static const char *ORT_API_CALL on_cuda(const OrtCustomOp *operator)
 {
-    return is_on_cuda(operator) ? "CUDAExecutionProvider" : "CPUExecutionProvider";
+    return "CUDAExecutionProvider";
+}
+
+static gboolean is_on_cuda(const OrtCustomOp *operator)
+{
+    return domain_of(operator)->place != ORT_CONV_OF_CPU;
 }
 
 static size_t ORT_API_CALL n_inputs(const OrtCustomOp *operator)
 {
     return is_on_cuda(operator) ? 4 : 2;
+}
+
+static size_t ORT_API_CALL two_inputs(const OrtCustomOp *operator)
+{
+    return 2;
 }
 
 static OrtCustomOpInputOutputCharacteristic ORT_API_CALL input_characteristic(const OrtCustomOp *operator, size_t index)
@@ -139,9 +184,40 @@ static OrtCustomOpInputOutputCharacteristic ORT_API_CALL input_characteristic(co
     return index < n_required ? INPUT_OUTPUT_REQUIRED : INPUT_OUTPUT_OPTIONAL;
 }
 
+static OrtCustomOpInputOutputCharacteristic ORT_API_CALL first_required(const OrtCustomOp *operator, size_t index)
+{
+    return index == 0 ? INPUT_OUTPUT_REQUIRED : INPUT_OUTPUT_OPTIONAL;
+}
+
 static OrtCustomOpInputOutputCharacteristic ORT_API_CALL output_characteristic(const OrtCustomOp *operator, size_t index)
 {
     return INPUT_OUTPUT_REQUIRED;
+}
+
+static void init_operator(OrtConvDomain *self, Operator *operator)
+{
+    ifm_ops_operator_init(&operator->table);
+    operator->domain = self;
+    operator->table.GetOutputCharacteristic = output_characteristic;
+    operator->table.KernelDestroy = destroy_kernel;
+    if (self->place != ORT_CONV_OF_CPU)
+        operator->table.GetExecutionProviderType = on_cuda;
+}
+
+static void init_operators(OrtConvDomain *self)
+{
+    init_operator(self, &self->conv);
+    self->conv.table.GetName = conv_name;
+    self->conv.table.GetInputTypeCount = n_inputs;
+    self->conv.table.GetInputCharacteristic = input_characteristic;
+    self->conv.table.CreateKernelV2 = create_kernel;
+    self->conv.table.KernelComputeV2 = self->place == ORT_CONV_OF_CPU ? compute_timed : compute_on_cuda;
+    init_operator(self, &self->mark);
+    self->mark.table.GetName = mark_name;
+    self->mark.table.GetInputTypeCount = two_inputs;
+    self->mark.table.GetInputCharacteristic = first_required;
+    self->mark.table.CreateKernelV2 = create_mark;
+    self->mark.table.KernelComputeV2 = compute_mark;
 }
 
 OrtConvDomain *ifm_ort_conv_domain_new(const OrtApi *api, GPtrArray *layers, OrtConvPlace place, const char *who,
@@ -151,17 +227,11 @@ OrtConvDomain *ifm_ort_conv_domain_new(const OrtApi *api, GPtrArray *layers, Ort
     self->api = api;
     self->layers = layers;
     self->place = place;
-    ifm_ops_operator_init(&self->operator);
-    self->operator.GetName = operator_name;
-    self->operator.GetExecutionProviderType = operator_provider;
-    self->operator.GetInputTypeCount = n_inputs;
-    self->operator.GetInputCharacteristic = input_characteristic;
-    self->operator.GetOutputCharacteristic = output_characteristic;
-    self->operator.CreateKernelV2 = create_kernel;
-    self->operator.KernelComputeV2 = place == ORT_CONV_OF_CPU ? compute_timed : compute_on_cuda;
-    self->operator.KernelDestroy = destroy_kernel;
+    init_operators(self);
     if (ifm_ort_check(api, api->CreateCustomOpDomain("inferometer", &self->handle), who, IFM_ERROR_UNSUPPORTED, error) &&
-        ifm_ort_check(api, api->CustomOpDomain_Add(self->handle, &self->operator), who, IFM_ERROR_UNSUPPORTED, error))
+        ifm_ort_check(api, api->CustomOpDomain_Add(self->handle, &self->conv.table), who, IFM_ERROR_UNSUPPORTED, error) &&
+        (place == ORT_CONV_OF_CPU ||
+         ifm_ort_check(api, api->CustomOpDomain_Add(self->handle, &self->mark.table), who, IFM_ERROR_UNSUPPORTED, error)))
         return self;
     ifm_ort_conv_domain_free(self);
     return NULL;

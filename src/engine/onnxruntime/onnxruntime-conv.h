@@ -11,17 +11,33 @@ G_BEGIN_DECLS
  * has no blocks: there Conv and com.microsoft.FusedConv in NCHW become the operator.
  */
 
+/** OrtConvKernel: what computes a layer: on the processor, or on a GPU; neither: the runtime's own kernel. */
+typedef struct
+{
+    IfmConv *conv;
+    IfmConvCudaLayer *cuda;
+} OrtConvKernel;
+/** ort_conv_runs: whether it is one of ours. */
+static inline gboolean ort_conv_runs(const OrtConvKernel *kernel)
+{
+    return kernel->conv != NULL || kernel->cuda != NULL;
+}
+
+/** ORT_CONV_CANDIDATES: each algorithm; on a GPU that has TF32, where that is allowed, behind them each once more in
+ * f32. */
+#define ORT_CONV_CANDIDATES (2 * IFM_N_CONV_FIXED)
+
 /* OrtConvLayer: one convolution of the graph, ready to run. */
 typedef struct
 {
     IfmConvLayer *record;
-    char *node;             /* its name in the graph that the runtime saved; the record has the model's own */
-    IfmConv *conv;          /* on the processor */
-    IfmConvCudaLayer *cuda; /* on a GPU; neither: the runtime's own kernel */
+    char *node; /* its name in the graph that the runtime saved; the record has the model's own */
+    OrtConvKernel kernel;
+    IfmConvCudaMarks *marks; /* on a GPU, around the runtime's own kernel, where that is timed */
     /* while "best" is found: */
-    IfmConvTuned *key;                     /* NULL: not tuned; on a GPU a row that is complete */
-    IfmConv *candidates[IFM_N_CONV_FIXED]; /* conv is one of them; NULL: it cannot do the layer */
-    gint64 ran_ns;                         /* how long the operator's last run took */
+    IfmConvTuned *key;                             /* NULL: not tuned */
+    OrtConvKernel candidates[ORT_CONV_CANDIDATES]; /* kernel is one of them; none: it cannot do the layer */
+    gint64 ran_ns;                                 /* how long the operator's last run took, on the processor */
 } OrtConvLayer;
 
 /**
@@ -29,6 +45,7 @@ typedef struct
  * @model: as the runtime was given it    @runtime: "onnxruntime 1.23.0"    @tuned: IfmConvTuned*: what "best" takes
  * @cuda: the GPU that runs the layers; NULL: the processor
  * @tune: make all candidates of the layers of "best" that are not among @tuned, and leave the others to the runtime
+ * @marks: on a GPU, time the layers that stay with the runtime, between two inferometer:Mark
  */
 typedef struct
 {
@@ -38,7 +55,7 @@ typedef struct
     int n_threads;
     const GPtrArray *tuned;
     IfmConvCuda *cuda;
-    gboolean tune;
+    gboolean tune, marks;
 } OrtConvWish;
 
 /** ifm_ort_conv_rewrite: @optimised: as the runtime saved it on this processor    @layers: OrtConvLayer* are added; a node
@@ -61,7 +78,7 @@ gboolean ifm_ort_is_integer_conv(const IfmNode *node);
 /** ifm_ort_conv_graph_name: of a node; of its output where it has none. */
 const char *ifm_ort_conv_graph_name(const IfmNode *node);
 
-/** OrtConvDomain: the operator. It lives as long as its sessions. */
+/** OrtConvDomain: the operators. They live as long as their sessions. */
 typedef struct OrtConvDomain OrtConvDomain;
 /** OrtConvPlace: where the operator runs. OF_CUDA_TIMED keeps events of each run. */
 typedef enum
@@ -78,6 +95,12 @@ OrtCustomOpDomain *ifm_ort_conv_domain_handle(OrtConvDomain *domain);
 
 /** ifm_ort_conv_cuda_run: A node on the provider's stream. (onnxruntime-conv-cuda.c) */
 OrtStatus *ifm_ort_conv_cuda_run(const OrtApi *api, OrtConvLayer *layer, OrtKernelContext *context, gboolean timed);
+/** ifm_ort_conv_cuda_mark: A node inferometer:Mark: its tensor goes on as it is. @is_end: behind the runtime's own
+ * kernel */
+OrtStatus *ifm_ort_conv_cuda_mark(const OrtApi *api, OrtConvLayer *layer, OrtKernelContext *context, gboolean is_end);
+/** ifm_ort_conv_cuda_last: What a layer, or the runtime's own kernel of it, took in its last timed run, ns; -1: it has
+ * not run, or its events are broken. The times before are forgotten. */
+double ifm_ort_conv_cuda_last(const OrtConvLayer *layer);
 /** ifm_ort_conv_cuda_times: Leaves in @profiles the layers that took their own times, with the times of their events: those
  * of all nodes there are the processor's. @layers: NULL: none    @first: index of the first profile of this session */
 gboolean ifm_ort_conv_cuda_times(const GPtrArray *layers, GPtrArray *profiles, guint first, GError **error);
@@ -90,7 +113,8 @@ gboolean ifm_ort_conv_cuda_times(const GPtrArray *layers, GPtrArray *profiles, g
 gboolean ifm_ort_conv_tune(OrtCompiled *compiled, IfmModel *optimised, const char *file, const OrtConvWish *wish,
                            GPtrArray *found, GError **error);
 /**
- * ifm_ort_session_bare: A session without optimisation, with the threads of @compiled. (onnxruntime-session.c)
+ * ifm_ort_session_bare: A session without optimisation, with the threads and the device of @compiled.
+ * (onnxruntime-session.c)
  * @model: NULL: that of @file    @domain: or NULL    @profile: prefix of the profile's file, or NULL
  */
 OrtSession *ifm_ort_session_bare(OrtCompiled *compiled, IfmModel *model, const char *file, OrtConvDomain *domain,

@@ -65,8 +65,11 @@ typedef struct
     OrtRunOptions *run_options;
     OrtValue **inputs;
     OrtValue **outputs;
-    GPtrArray *texts;  /* of outputs that are texts, by port: GByteArray*; NULL: none was looked at */
-    gboolean *is_kept; /* [outputs]: made before the inference (fixed shape, or the caller's memory) */
+    /* where tensors stay on the device (ifm_ort_keeps_tensors()): */
+    OrtIoBinding *binding; /* inputs as they were when it was made, in the device's memory; NULL: it is to be made */
+    OrtSession *bound;     /* that it is of */
+    GPtrArray *texts;      /* of outputs that are texts, by port: GByteArray*; NULL: none was looked at */
+    gboolean *is_kept;     /* [outputs]: made before the inference (fixed shape, or the caller's memory) */
     /* stored before RunAsync() and loaded in its callback: the order between the two threads does not rest on what the
      * runtime does within */
     atomic_bool is_handed_over;
@@ -103,6 +106,14 @@ gboolean ifm_ort_session_open(OrtCompiled *compiled, GError **error);
 /** ifm_ort_session_ports: Fills the compile's ports and their names from the session. */
 gboolean ifm_ort_session_ports(OrtCompiled *compiled, GError **error);
 
+/** ifm_ort_keeps_tensors: Whether inputs stay in the device's memory from one inference to the next, and outputs until
+ * they are looked at: on a GPU, in a compile with convolution algorithms, whose inferences are compared by what is
+ * computed. */
+gboolean ifm_ort_keeps_tensors(const IfmCompiled *compiled);
+/** ifm_ort_device_memory: The memory of the accelerator, as its plug-in describes it, else by the name that a built-in
+ * provider gives it. @own: (out) what is to be released; NULL: nothing Returns: (transfer none) NULL with an error */
+const OrtMemoryInfo *ifm_ort_device_memory(OrtCompiled *compiled, OrtMemoryInfo **own, GError **error);
+
 gboolean ifm_ort_request_init(IfmRequest *request, GError **error);
 void ifm_ort_request_clear(IfmRequest *request);
 gboolean ifm_ort_set_input(IfmRequest *request, gsize port, const IfmTensor *tensor, GError **error);
@@ -113,6 +124,8 @@ gboolean ifm_ort_infer_async(IfmRequest *request, GError **error);
 void ifm_ort_cancel(IfmRequest *request);
 void ifm_ort_cancel_clear(IfmRequest *request);
 
+/** ifm_ort_request_prepare: The session that is there, and tensors bound to it; executor, untimed. */
+gboolean ifm_ort_request_prepare(IfmRequest *request, GError **error);
 /** ifm_ort_profile_prepare: Replaces a profiled session whose profile is about to be full; executor, untimed. */
 gboolean ifm_ort_profile_prepare(IfmRequest *request, GError **error);
 gboolean ifm_ort_profile(IfmCompiled *compiled, IfmRequest *request, GPtrArray *profiles, GError **error);

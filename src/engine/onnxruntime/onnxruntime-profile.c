@@ -320,6 +320,14 @@ gboolean ifm_ort_profile_end(const OrtApi *api, OrtSession *session, const char 
     return ok;
 }
 
+/* What stands around the runtime's own convolutions, to time them, is no node of the model's. */
+static void drop_marks(GPtrArray *nodes)
+{
+    for (guint i = nodes->len; i > 0; i--)
+        if (g_str_equal(((const IfmNodeConfig *)nodes->pdata[i - 1])->op_type, "Mark"))
+            g_ptr_array_remove_index(nodes, i - 1);
+}
+
 static gboolean end_profile(OrtCompiled *self, GPtrArray *profiles, IfmEffectiveConfig *effective_config, GError **error)
 {
     guint n_before = profiles->len;
@@ -328,6 +336,8 @@ static gboolean end_profile(OrtCompiled *self, GPtrArray *profiles, IfmEffective
                                       effective_config, &n_events, error);
     if (ok && self->conv_layers != NULL)
         name_implementations(self, profiles, effective_config);
+    if (ok && self->conv_cuda != NULL && effective_config != NULL)
+        drop_marks(effective_config->nodes);
     if (ok && ifm_ort_returns_early(self->base.spec->unit))
         ok = ifm_ort_conv_cuda_times(self->conv_layers, profiles, n_before, error);
     if (ok && profiles->len > n_before)

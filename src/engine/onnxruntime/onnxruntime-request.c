@@ -2,7 +2,8 @@
 
 #include "onnxruntime-private.h"
 
-/* A request gives tensors to ONNX Runtime without a copy, but for texts, and infers, waiting or asynchronously. */
+/* A request gives tensors to ONNX Runtime without a copy, but for texts and where they are kept in a device's memory,
+ * and infers, waiting or asynchronously. */
 
 static OrtRequest *self_of(IfmRequest *request)
 {
@@ -28,7 +29,7 @@ static gboolean make_output(IfmRequest *request, gsize index, GError **error)
     const OrtApi *api = api_of(request);
     const IfmPort *port = request->compiled->outputs->pdata[index];
     OrtAllocator *allocator;
-    self->is_kept[index] = ifm_port_is_fixed(port) && port->rank > 0;
+    self->is_kept[index] = ifm_port_is_fixed(port) && port->rank > 0 && !ifm_ort_keeps_tensors(request->compiled);
     return !self->is_kept[index] || (check(request, api->GetAllocatorWithDefaultOptions(&allocator), error) &&
                                      check(request,
                                            api->CreateTensorAsOrtValue(allocator, port->dims, (size_t)port->rank,
@@ -58,9 +59,18 @@ static void release(const IfmRequest *request, OrtValue **value)
     *value = NULL;
 }
 
+static void unbind(IfmRequest *request)
+{
+    OrtRequest *self = self_of(request);
+    if (self->binding != NULL)
+        api_of(request)->ReleaseIoBinding(self->binding);
+    self->binding = NULL;
+}
+
 void ifm_ort_request_clear(IfmRequest *request)
 {
     OrtRequest *self = self_of(request);
+    unbind(request);
     for (guint i = 0; i < request->compiled->inputs->len; i++)
         release(request, &self->inputs[i]);
     for (guint i = 0; i < request->compiled->outputs->len; i++)
@@ -114,6 +124,7 @@ static gboolean copy_texts(IfmRequest *request, const IfmTensor *tensor, OrtValu
 
 gboolean ifm_ort_set_input(IfmRequest *request, gsize port, const IfmTensor *tensor, GError **error)
 {
+    unbind(request);
     if (tensor->dtype == IFM_DTYPE_STRING)
         return copy_texts(request, tensor, &self_of(request)->inputs[port], error);
     return wrap(request, tensor, &self_of(request)->inputs[port], error);
@@ -166,13 +177,123 @@ static gboolean read_texts(IfmRequest *request, gsize port, int rank, const gint
     return ifm_tensor_wrap_texts(tensor, rank, shape, texts->data, texts->len, error);
 }
 
+/* --- tensors in the device's memory ------------------------------------------------------------------------------- */
+
+/* An output is made where it belongs; what is no tensor of numbers stays with the processor. */
+static gboolean bind_outputs(IfmRequest *request, const OrtMemoryInfo *device, GError **error)
+{
+    const OrtApi *api = api_of(request);
+    const OrtCompiled *compiled = (const OrtCompiled *)request->compiled;
+    for (guint i = 0; i < compiled->base.outputs->len; i++)
+    {
+        const IfmDtype dtype = ((const IfmPort *)compiled->base.outputs->pdata[i])->dtype;
+        const gboolean is_on_host = dtype == IFM_DTYPE_STRING || dtype == IFM_DTYPE_UNDEFINED;
+        const OrtMemoryInfo *where = is_on_host ? ort_engine(request->compiled)->host : device;
+        if (!check(request, api->BindOutputToDevice(self_of(request)->binding, compiled->output_names[i], where), error))
+            return FALSE;
+    }
+    return TRUE;
+}
+
+/* Binding an input copies it to the memory of the nodes that read it. */
+static gboolean bind(IfmRequest *request, GError **error)
+{
+    OrtRequest *self = self_of(request);
+    OrtCompiled *compiled = (OrtCompiled *)request->compiled;
+    const OrtApi *api = api_of(request);
+    OrtMemoryInfo *own = NULL;
+    const OrtMemoryInfo *device = ifm_ort_device_memory(compiled, &own, error);
+    gboolean ok = device != NULL && check(request, api->CreateIoBinding(compiled->session, &self->binding), error);
+    for (guint i = 0; ok && i < compiled->base.inputs->len; i++)
+        ok = check(request, api->BindInput(self->binding, compiled->input_names[i], self->inputs[i]), error);
+    ok = ok && bind_outputs(request, device, error) && check(request, api->SynchronizeBoundInputs(self->binding), error);
+    api->ReleaseMemoryInfo(own);
+    self->bound = compiled->session;
+    if (!ok)
+        unbind(request);
+    return ok;
+}
+
+gboolean ifm_ort_request_prepare(IfmRequest *request, GError **error)
+{
+    OrtRequest *self = self_of(request);
+    const OrtCompiled *compiled = (const OrtCompiled *)request->compiled;
+    if (!ifm_ort_profile_prepare(request, error))
+        return FALSE;
+    if (!ifm_ort_keeps_tensors(request->compiled) || (self->binding != NULL && self->bound == compiled->session))
+        return TRUE;
+    unbind(request);
+    return bind(request, error);
+}
+
+/* A copy in the host's memory. (transfer full) */
+static OrtValue *copy_to_host(IfmRequest *request, const OrtValue *value, GError **error)
+{
+    const OrtApi *api = api_of(request);
+    OrtTensorTypeAndShapeInfo *info = NULL;
+    ONNXTensorElementDataType type = ONNX_TENSOR_ELEMENT_DATA_TYPE_UNDEFINED;
+    gint64 shape[IFM_MAX_RANK] = { 0 };
+    size_t rank = 0;
+    OrtAllocator *allocator = NULL;
+    OrtValue *made = NULL;
+    const gboolean ok = check(request, api->GetTensorTypeAndShape(value, &info), error) &&
+                        check(request, api->GetTensorElementType(info, &type), error) &&
+                        check(request, api->GetDimensionsCount(info, &rank), error) && rank <= IFM_MAX_RANK &&
+                        check(request, api->GetDimensions(info, shape, rank), error) &&
+                        check(request, api->GetAllocatorWithDefaultOptions(&allocator), error) &&
+                        check(request, api->CreateTensorAsOrtValue(allocator, shape, rank, type, &made), error) &&
+                        check(request, api->CopyTensors(ort_engine(request->compiled)->env, &value, &made, NULL, 1), error);
+    if (info != NULL)
+        api->ReleaseTensorTypeAndShapeInfo(info);
+    if (!ok)
+        release(request, &made);
+    return made;
+}
+
+static gboolean is_on_host(const IfmRequest *request, const OrtValue *value)
+{
+    const OrtApi *api = api_of(request);
+    const OrtMemoryInfo *memory = NULL;
+    OrtMemoryInfoDeviceType device = OrtMemoryInfoDeviceType_CPU;
+    if (!check(request, api->GetTensorMemoryInfo(value, &memory), NULL))
+        return TRUE; /* no tensor */
+    api->MemoryInfoGetDeviceType(memory, &device);
+    return device == OrtMemoryInfoDeviceType_CPU;
+}
+
+/* Brings an output of the last inference to the host, once. */
+static gboolean fetch(IfmRequest *request, gsize port, GError **error)
+{
+    OrtRequest *self = self_of(request);
+    const OrtApi *api = api_of(request);
+    OrtAllocator *allocator = NULL;
+    OrtValue **values = NULL;
+    size_t n = 0;
+    if (self->binding == NULL || self->outputs[port] != NULL)
+        return TRUE;
+    if (!check(request, api->GetAllocatorWithDefaultOptions(&allocator), error) ||
+        !check(request, api->GetBoundOutputValues(self->binding, allocator, &values, &n), error))
+        return FALSE;
+    if (port < n && is_on_host(request, values[port]))
+        self->outputs[port] = g_steal_pointer(&values[port]);
+    else if (port < n)
+        self->outputs[port] = copy_to_host(request, values[port], error);
+    for (size_t i = 0; i < n; i++)
+        release(request, &values[i]);
+    if (values != NULL)
+        check(request, api->AllocatorFree(allocator, values), NULL);
+    return self->outputs[port] != NULL;
+}
+
 gboolean ifm_ort_output(IfmRequest *request, gsize port, IfmTensor *tensor, GError **error)
 {
     const OrtApi *api = api_of(request);
-    OrtValue *value = self_of(request)->outputs[port];
     *tensor = IFM_TENSOR_INIT;
     if (((const IfmPort *)request->compiled->outputs->pdata[port])->dtype == IFM_DTYPE_UNDEFINED)
         return TRUE; /* no tensor */
+    if (!fetch(request, port, error))
+        return FALSE;
+    OrtValue *value = self_of(request)->outputs[port];
     OrtTensorTypeAndShapeInfo *info = NULL;
     ONNXTensorElementDataType type = ONNX_TENSOR_ELEMENT_DATA_TYPE_UNDEFINED;
     gint64 shape[IFM_MAX_RANK] = { 0 };
@@ -210,9 +331,11 @@ gboolean ifm_ort_infer(IfmRequest *request, GError **error)
     if (compiled->base.options.profiling)
         atomic_fetch_add(&compiled->n_running, 1);
     OrtStatus *status =
-        api_of(request)->Run(compiled->session, self->run_options, (const char *const *)compiled->input_names,
-                             (const OrtValue *const *)self->inputs, compiled->base.inputs->len,
-                             (const char *const *)compiled->output_names, compiled->base.outputs->len, self->outputs);
+        self->binding != NULL
+            ? api_of(request)->RunWithBinding(compiled->session, self->run_options, self->binding)
+            : api_of(request)->Run(compiled->session, self->run_options, (const char *const *)compiled->input_names,
+                                   (const OrtValue *const *)self->inputs, compiled->base.inputs->len,
+                                   (const char *const *)compiled->output_names, compiled->base.outputs->len, self->outputs);
     if (compiled->base.options.profiling)
         atomic_fetch_sub(&compiled->n_running, 1);
     return check(request, status, error);

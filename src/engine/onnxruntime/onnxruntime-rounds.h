@@ -9,7 +9,7 @@ G_BEGIN_DECLS
  * that a slow spell of the machine meets all of them. Other processes only ever make a run slower: a candidate counts with
  * its lower quartile.
  */
-#define ORT_MAX_CANDIDATES 16
+#define ORT_MAX_CANDIDATES 20
 
 /** OrtRoundsLayer: @times_ns: double, of each candidate    @can: those that can do the layer    @is_hopeless: those that
  * are not tried again    @kept: one that is tried to the end, since the others are measured by it; -1: none

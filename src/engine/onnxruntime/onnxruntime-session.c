@@ -202,7 +202,8 @@ OrtSession *ifm_ort_session_bare(OrtCompiled *compiled, IfmModel *model, const c
     OrtSession *session = NULL;
     if ((model != NULL && bytes == NULL) || !step(&setup, api->CreateSessionOptions(&setup.options)))
         return NULL;
-    if (set_threads(&setup) && step(&setup, api->SetSessionGraphOptimizationLevel(setup.options, ORT_DISABLE_ALL)) &&
+    if (set_threads(&setup) && set_device(&setup) &&
+        step(&setup, api->SetSessionGraphOptimizationLevel(setup.options, ORT_DISABLE_ALL)) &&
         (domain == NULL || step(&setup, api->AddCustomOpDomain(setup.options, ifm_ort_conv_domain_handle(domain)))) &&
         (profile == NULL || step(&setup, api->EnableProfiling(setup.options, profile))))
         step(&setup, bytes == NULL ? api->CreateSession(engine->env, file, setup.options, &session)
@@ -258,26 +259,14 @@ static gboolean keep_rows(const Setup *setup, const GPtrArray *rows)
     return ifm_conv_tuning_add(other, rows, setup->error);
 }
 
-/* Keeps what cuDNN found for layers while they were made. */
-static gboolean keep_found(const Setup *setup)
-{
-    const GPtrArray *layers = setup->compiled->conv_layers;
-    g_autoptr(GPtrArray) rows = g_ptr_array_new();
-    for (guint i = 0; i < layers->len; i++)
-        if (((const OrtConvLayer *)layers->pdata[i])->key != NULL)
-            g_ptr_array_add(rows, ((const OrtConvLayer *)layers->pdata[i])->key);
-    return keep_rows(setup, rows);
-}
-
-/* What is known of "best"; on the processor what is not known is measured now, on a GPU while the layers are made.
- * (transfer full) */
+/* What is known of "best"; what is not known is measured now. (transfer full) */
 static GPtrArray *recall(const Setup *setup, OrtConvWish *wish, IfmModel *optimised, const char *file)
 {
     g_autofree char *path = tuning_path(setup->engine);
     g_autoptr(GPtrArray) tuned = ifm_conv_tuning_load(path, setup->error);
     g_autoptr(GPtrArray) found = g_ptr_array_new_with_free_func((GDestroyNotify)ifm_conv_tuned_free);
     wish->tuned = tuned;
-    if (tuned != NULL && wish->cuda == NULL &&
+    if (tuned != NULL &&
         !(ifm_ort_conv_tune(setup->compiled, optimised, file, wish, found, setup->error) && keep_rows(setup, found)))
         return NULL;
     if (tuned != NULL)
@@ -296,6 +285,7 @@ static gboolean rewrite(const Setup *setup, const IfmConvChoice *choice, const c
                          .runtime = runtime,
                          .choice = choice,
                          .cuda = self->conv_cuda,
+                         .marks = self->base.options.profiling,
                          .n_threads = ifm_runtime_n_threads(&self->base) };
     const gboolean is_best = ifm_conv_choice_has(choice, IFM_CONV_BEST);
     g_autoptr(GPtrArray) tuned = optimised != NULL && is_best ? recall(setup, &wish, optimised, file) : NULL;
@@ -304,7 +294,7 @@ static gboolean rewrite(const Setup *setup, const IfmConvChoice *choice, const c
     if (optimised != NULL && (tuned != NULL || !is_best))
         self->conv_model = ifm_ort_conv_rewrite(optimised, &wish, self->conv_layers, setup->error);
     unlink(weights);
-    if (self->conv_model != NULL && (self->conv_cuda == NULL || keep_found(setup)))
+    if (self->conv_model != NULL)
         self->conv_domain = ifm_ort_conv_domain_new(setup->engine->api, self->conv_layers,
                                                     self->conv_cuda == NULL        ? ORT_CONV_OF_CPU
                                                     : self->base.options.profiling ? ORT_CONV_OF_CUDA_TIMED

@@ -238,9 +238,8 @@ static gboolean compile(IfmCompiled *compiled, GError **error)
     self->pending = g_ptr_array_new_with_free_func((GDestroyNotify)ifm_engine_profile_free);
     if (!check_dtype(compiled, error) || !ifm_ort_session_open(self, error))
         return FALSE;
-    for (guint i = 0; self->conv_cuda != NULL && i < self->conv_layers->len; i++)
-        if (((const OrtConvLayer *)self->conv_layers->pdata[i])->cuda != NULL) /* it takes its own times */
-            compiled->capabilities |= IFM_CAN_PROFILE;
+    if (self->conv_cuda != NULL) /* its layers take their own times, and its tensors stay where they are */
+        compiled->capabilities = (compiled->capabilities | IFM_CAN_PROFILE) & ~(guint32)IFM_CAN_SET_OUTPUT;
     return ifm_ort_session_ports(self, error);
 }
 
@@ -305,24 +304,31 @@ static gboolean host_memory(OrtCompiled *self, IfmEngineMemory *memory, GError *
     return TRUE;
 }
 
-/* The memory of the accelerator: as its plug-in describes it, else by the name that the built-in provider gives it. */
-static gboolean device_memory(OrtCompiled *self, IfmEngineMemory *memory, GError **error)
+const OrtMemoryInfo *ifm_ort_device_memory(OrtCompiled *self, OrtMemoryInfo **own, GError **error)
 {
     OrtEngine *engine = ort_engine(&self->base);
     const OrtApi *api = engine->api;
     const IfmDeviceSpec *spec = self->base.spec;
     const OrtEpDevice *device = ifm_ort_find_device(engine, spec->unit, MAX(spec->index, 0), error);
-    if (device == NULL)
-        return FALSE;
-    const OrtMemoryInfo *info = api->EpDevice_MemoryInfo(device, OrtDeviceMemoryType_DEFAULT);
+    const OrtMemoryInfo *info = device != NULL ? api->EpDevice_MemoryInfo(device, OrtDeviceMemoryType_DEFAULT) : NULL;
+    if (device == NULL || info != NULL)
+        return info;
+    OrtStatus *status = api->CreateMemoryInfo("Cuda", OrtArenaAllocator, MAX(spec->index, 0), OrtMemTypeDefault, own);
+    return ifm_ort_check(api, status, spec->text, IFM_ERROR_UNSUPPORTED, error) ? *own : NULL;
+}
+
+gboolean ifm_ort_keeps_tensors(const IfmCompiled *compiled)
+{
+    return ((const OrtCompiled *)compiled)->conv_cuda != NULL;
+}
+
+static gboolean device_memory(OrtCompiled *self, IfmEngineMemory *memory, GError **error)
+{
     OrtMemoryInfo *own = NULL;
     gint64 figures[3];
-    gboolean ok =
-        info != NULL ||
-        ifm_ort_check(api, api->CreateMemoryInfo("Cuda", OrtArenaAllocator, MAX(spec->index, 0), OrtMemTypeDefault, &own),
-                      spec->text, IFM_ERROR_UNSUPPORTED, error);
-    ok = ok && ask_allocator(self, info != NULL ? info : own, figures, error);
-    api->ReleaseMemoryInfo(own);
+    const OrtMemoryInfo *info = ifm_ort_device_memory(self, &own, error);
+    const gboolean ok = info != NULL && ask_allocator(self, info, figures, error);
+    ort_engine(&self->base)->api->ReleaseMemoryInfo(own);
     if (!ok)
         return FALSE;
     memory->device_in_use_bytes = figures[0];
@@ -359,7 +365,7 @@ const IfmDriver ifm_driver_onnxruntime = {
     .set_input = ifm_ort_set_input,
     .set_output = ifm_ort_set_output,
     .output = ifm_ort_output,
-    .prepare = ifm_ort_profile_prepare,
+    .prepare = ifm_ort_request_prepare,
     .infer = ifm_ort_infer,
     .infer_async = ifm_ort_infer_async,
     .cancel = ifm_ort_cancel,
