@@ -6,7 +6,8 @@
 
 /*
  * Domain "inferometer", version 1. Region: inputs are values, then constants, all f32 of rank 4 or, constants, 1 to 4;
- * outputs are those of the program.
+ * outputs are those of the program. ONNX Runtime does not tell an operator which version of its domain a model imports, and
+ * writes 1000 into a model that it saves: what is of a later version says so in the first line of its program.
  *   program   text: blocked/region.h
  *   n_values  how many inputs are values; the others have to be initializers
  *   threads   of the session for which the algorithms were chosen; optional

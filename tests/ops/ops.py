@@ -65,13 +65,13 @@ def region(lines, inputs, constants, outputs, **attributes):
                             **{name: value for name, value in attributes.items() if value is not None})
 
 
-def model(nodes, constants, shape=("n", 3, "h", "w"), inputs=("image",), opset=13, outputs=("result",)):
-    """Bytes of a model of rank 4."""
+def model(nodes, constants, shape=("n", 3, "h", "w"), inputs=("image",), opset=13, outputs=("result",), version=1):
+    """Bytes of a model of rank 4. version: of the domain"""
     graph = helper.make_graph(
         nodes, "test", [helper.make_tensor_value_info(name, TensorProto.FLOAT, shape) for name in inputs],
         [helper.make_tensor_value_info(name, TensorProto.FLOAT, ("a", "b", "c", "d")) for name in outputs],
         [numpy_helper.from_array(value, name) for name, value in constants.items()])
-    made = helper.make_model(graph, opset_imports=[helper.make_opsetid("", opset), helper.make_opsetid("inferometer", 1)])
+    made = helper.make_model(graph, opset_imports=[helper.make_opsetid("", opset), helper.make_opsetid("inferometer", version)])
     made.ir_version = 7
     return made.SerializeToString()
 
@@ -224,6 +224,13 @@ def bad(lines=None, constants=("first", "bias"), values=None, inputs=("image",),
     return session(model([*nodes, made], VALUES if values is None else values, inputs=inputs[:1], outputs=outputs))
 
 
+def test_later_version():
+    """A file as a later version would write it: the library names its own version and the file's."""
+    lines = ["region 2", *SMALL[1:]]
+    made = model([region(lines, ["image"], ["first", "bias"], ["result"])], VALUES, version=2)
+    fails(lambda: session(made), "version 1 of regions", 'is expected, not "2"')
+
+
 def test_bad_programs():
     """Each line names what is wrong with the program."""
     name = 'inferometer:Region "region result": '
@@ -318,6 +325,7 @@ print(f"# onnxruntime {ort.__version__}")
 for title, function in [("each optimisation level, 1 and 2 threads", test_levels), ("sizes that change", test_sizes),
                         ("four threads in one session", test_concurrent), ("saved by the runtime", test_saved),
                         ("registered twice", test_registered_twice), ("without the library", test_without_library),
+                        ("a later version", test_later_version),
                         ("programs that are none", test_bad_programs), ("nodes that do not fit", test_bad_nodes),
                         ("inputs that do not fit", test_bad_inputs), ("memory", test_memory)]:
     check(title, function)

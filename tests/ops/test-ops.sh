@@ -65,6 +65,19 @@ counts_regions()
     expected=$(macs plain.onnx) && found=$(macs "$1") && echo "$expected $found" && [[ $expected -gt 0 && $expected == "$found" ]]
 }
 
+# knows_sizes FILE: a worker knows what each of its tensors takes, those within regions, too
+knows_sizes()
+{
+    "$inferometer" profile "$1" --dim n=1 --dim h=32 --dim w=48 --device onnxruntime:CPU --threads 1 --runs 2 --warmup 1 --output out \
+        --json sizes.json --quiet >/dev/null || return 1
+    "$python" - <<'END'
+import json
+graph = json.load(open("sizes.json"))["cases"][0]["measurement"]["memory"]["graph"]
+print(graph)
+assert graph["n_unknown"] == 0 and graph["parameter_bytes"] > 0
+END
+}
+
 # shows ISA FILE: which algorithms run here, in those kernels
 shows()
 {
@@ -88,6 +101,7 @@ else
         check "a model is tuned, ${isa:-any}" tune "$isa" "tuned-${isa:-any}.onnx"
         tuned+=("tuned-${isa:-any}.onnx")
         check "its regions count, ${isa:-any}" counts_regions "tuned-${isa:-any}.onnx"
+        check "its sizes are known, ${isa:-any}" knows_sizes "tuned-${isa:-any}.onnx"
         check "it is shown, ${isa:-any}" shows portable "tuned-${isa:-any}.onnx"
     done
     for isa in '' avx2 portable; do

@@ -235,6 +235,29 @@ static void test_here(void)
     expect_here(TUNED_FOR, "winograd 4", NULL, FALSE);
 }
 
+/* What its memory is planned by has the tensors within regions. */
+static void test_memory(void)
+{
+    g_autofree char *path = in_folder("regions-memory.onnx");
+    const IfmDimBinding n = { "N", 2 };
+    IfmMemoryPlan plans[2] = { { 0 } };
+    save_regions(path, NULL, NULL);
+    for (int i = 0; i < 2; i++)
+    {
+        g_autoptr(GError) error = NULL;
+        g_autoptr(IfmModel) model = i == 0 ? text_model(NETWORK, IFM_DTYPE_F32, FALSE, 17) : ifm_model_open(path, &error);
+        g_assert_no_error(error);
+        g_autoptr(IfmAnalysis) analysis = ifm_regions_analyse(model, &n, 1, &error);
+        g_assert_no_error(error);
+        ifm_analysis_memory(analysis, &plans[i]);
+        g_assert_cmpuint(plans[i].n_unknown, ==, 0);
+    }
+    g_assert_cmpint(plans[0].parameter_bytes, ==, plans[1].parameter_bytes);
+    g_assert_cmpint(plans[0].peak_bytes, ==, plans[1].peak_bytes);
+    for (int i = 0; i < 2; i++)
+        ifm_memory_plan_clear(&plans[i]);
+}
+
 /* A model with regions counts as many multiplications as the model that it was made of. */
 static void test_counts(void)
 {
@@ -344,7 +367,8 @@ static void test_tune(void)
     g_autofree char *model = in_folder("small.onnx"), *path = in_folder("small-tuned.onnx"), *output = in_folder("out");
     g_autofree char *library = ifm_path_operators();
     IfmTuneOptions options;
-    g_assert_true(g_str_has_suffix(library, "libinferometer_ops.so"));
+    g_assert_true(g_str_has_suffix(library, "/libinferometer_ops.so"));
+    g_assert_true(g_file_test(library, G_FILE_TEST_EXISTS));
     save_text(NETWORK, model);
     ifm_tune_options_init(&options);
     options.model = model;
@@ -389,6 +413,7 @@ int main(int argc, char **argv)
     g_test_add_func("/tune/why-not", test_why_not);
     g_test_add_func("/tune/show", test_show);
     g_test_add_func("/tune/here", test_here);
+    g_test_add_func("/tune/memory", test_memory);
     g_test_add_func("/tune/counts", test_counts);
     g_test_add_func("/tune/origin", test_origin);
     g_test_add_func("/tune/tune", test_tune);
