@@ -12,6 +12,7 @@
 #include <math.h>
 #include <measure/measure.h>
 #include <onnx/fused-kernel.h>
+#include <sensor/sensor.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -58,7 +59,9 @@ static int compare_doubles(const void *a, const void *b)
 static double kernel_ns(IfmRunner *runner, const IfmKernelRecord *record)
 {
     json_auto_t *json = ifm_kernel_record_to_json(record);
-    IfmModelCase model_case = { .kernel = json, .n_copies = ifm_kernel_ring_copies(record), .seed = 1 };
+    json_auto_t *machine = ifm_sensor_machine(NULL);
+    const gint64 cache_bytes = ifm_sensor_last_cache_bytes(machine, NULL);
+    IfmModelCase model_case = { .kernel = json, .n_copies = ifm_kernel_ring_copies(record, cache_bytes), .seed = 1 };
     return median_of(runner, &model_case, KERNEL_NS) / (double)model_case.n_copies;
 }
 

@@ -42,7 +42,10 @@ static void check_kernel(const IfmKernelRecord *kernel, guint index)
         must(g_array_index(kernel->depends, gint64, i) >= 0 && g_array_index(kernel->depends, gint64, i) < index);
     g_autofree char *stem = ifm_kernel_record_stem(kernel);
     must(*stem != '\0' && strpbrk(stem, "./\\ ") == NULL);
-    must(ifm_kernel_ring_copies(kernel) >= 1 && ifm_kernel_ring_copies(kernel) <= IFM_KERNEL_MAX_COPIES);
+    static const gint64 caches[] = { 0, 1, 32 << 20, G_MAXINT64 };
+    for (gsize i = 0; i < G_N_ELEMENTS(caches); i++)
+        must(ifm_kernel_ring_copies(kernel, caches[i]) >= 1 &&
+             ifm_kernel_ring_copies(kernel, caches[i]) <= IFM_KERNEL_MAX_COPIES);
     extract(kernel);
 }
 

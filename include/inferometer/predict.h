@@ -28,12 +28,14 @@ void ifm_kernel_samples_append(IfmKernelSamples *samples, const IfmKernelSamples
 
 /* --- models -------------------------------------------------------------------------------------------------------- */
 
-/** IfmLearnOptions: @threads: of the training; the outcome does not depend on it    @data: names of the data, for the model
+/** IfmLearnOptions: @allow_disturbed: learn from rows, too, beside which something else used the machine    @threads: of
+ * the training; the outcome does not depend on it    @data: names of the data, for the model
  * @machine, @runtime, @device, @level: where the samples are from; NULL: what all samples that say it agree in
  * @interrupted: (nullable) ends it    @progress: (nullable) called between trainings */
 typedef struct
 {
     int method; /* IfmLearnMethod */
+    gboolean allow_disturbed;
     gint64 seed, threads;
     const char *data, *machine, *runtime, *device, *level;
     const gint *interrupted;
@@ -41,7 +43,7 @@ typedef struct
     void *user;
 } IfmLearnOptions;
 
-/** ifm_learn_options: the rows method, seed and threads. */
+/** ifm_learn_options: the rows method, seed, threads and allow-disturbed. */
 extern const IfmOption ifm_learn_options[];
 
 /** IfmLatencyModel: immutable: threads may share it. */
@@ -91,6 +93,8 @@ typedef struct
     const char *method, *data, *machine, *runtime, *device, *level;
     gint64 seed, n_rows, n_kernels, n_configurations, n_loaded, n_trees;
     gint64 n_dropped; /* rows under load that were left out: their kernels have no latency without; 0 of a file */
+    /* rows beside which something else used the machine: that were left out; that it learnt from */
+    gint64 n_left_out, n_disturbed;
     double node_overhead_ns;
     IfmLearnNoise noise;
     const GPtrArray *features, *load_features, *operators, *errors;
@@ -98,7 +102,8 @@ typedef struct
 } IfmLatencyModelInfo;
 void ifm_latency_model_info(const IfmLatencyModel *model, IfmLatencyModelInfo *info);
 
-/** ifm_latency_model_warning: (transfer full) one line where the model is of another machine or runtime; NULL where not.
+/** ifm_latency_model_warning: (transfer full) one line where the model is of another machine or runtime, or was learnt from
+ * disturbed rows, or where such were left out; NULL where not.
  * @machine, @runtime: here; NULL: unknown */
 char *ifm_latency_model_warning(const IfmLatencyModel *model, const char *machine, const char *runtime);
 

@@ -4,11 +4,13 @@
 #include <glib/gstdio.h>
 
 #include <kernel/kernel.h>
+#include <sensor/sensor.h>
 
-static gboolean extract_kernel(const IfmKernelExtraction *options, const IfmKernelRecord *kernel, GError **error)
+static gboolean extract_kernel(const IfmKernelExtraction *options, const IfmKernelRecord *kernel, gint64 cache_bytes,
+                               GError **error)
 {
     g_autoptr(GError) trouble = NULL;
-    const gsize n_copies = options->ring ? ifm_kernel_ring_copies(kernel) : 1;
+    const gsize n_copies = options->ring ? ifm_kernel_ring_copies(kernel, cache_bytes) : 1;
     g_autoptr(IfmModel) model = ifm_kernel_extract(kernel, options->graph, n_copies, options->seed, &trouble);
     if (model == NULL)
     {
@@ -28,6 +30,8 @@ gboolean ifm_kernel_records_extract(const IfmKernelRecords *const *records, gsiz
                                     GError **error)
 {
     g_autoptr(GHashTable) done = g_hash_table_new(g_str_hash, g_str_equal);
+    json_auto_t *machine = ifm_sensor_machine(NULL);
+    const gint64 cache_bytes = ifm_sensor_last_cache_bytes(machine, NULL);
     if (g_mkdir_with_parents(options->folder, 0777) != 0)
         return ifm_error_set(error, IFM_ERROR_UNAVAILABLE, "%s: %s", options->folder, g_strerror(errno));
     for (gsize i = 0; i < n; i++)
@@ -38,7 +42,7 @@ gboolean ifm_kernel_records_extract(const IfmKernelRecords *const *records, gsiz
         {
             const IfmKernelRecord *kernel = records[i]->kernels->pdata[k];
             const gboolean named = options->names == NULL || g_strv_contains(options->names, kernel->name);
-            if (named && g_hash_table_add(done, kernel->digest) && !extract_kernel(options, kernel, error))
+            if (named && g_hash_table_add(done, kernel->digest) && !extract_kernel(options, kernel, cache_bytes, error))
                 return FALSE;
         }
     }

@@ -52,6 +52,11 @@ static gboolean is_loaded(const IfmKernelSample *sample)
     return sample->load_kind != IFM_LOAD_NONE && sample->load_level > 0;
 }
 
+static gboolean is_disturbed(const IfmKernelSample *sample)
+{
+    return sample->disturbed > 0;
+}
+
 /* (transfer full) of a kernel with one number of threads, and of that in one state of load */
 static char *kernel_key(const IfmKernelSample *sample)
 {
@@ -93,13 +98,13 @@ static double median_of(const GArray *list)
     return learn_quantile(copy, list->len, 0.5);
 }
 
-static GHashTable *find_idle_means(const IfmKernelSamples *samples)
+static GHashTable *find_idle_means(const IfmKernelSamples *samples, gboolean allow_disturbed)
 {
     GHashTable *means = g_hash_table_new_full(g_str_hash, g_str_equal, g_free, (GDestroyNotify)g_array_unref);
     for (gsize i = 0; i < ifm_kernel_samples_n(samples); i++)
     {
         const IfmKernelSample *sample = ifm_kernel_samples_at(samples, i);
-        if (is_loaded(sample))
+        if (is_loaded(sample) || (is_disturbed(sample) && !allow_disturbed))
             continue;
         add_to(means, kernel_key(sample), sample->latency_ms);
         if (isfinite(sample->visit))
@@ -248,12 +253,12 @@ static void find_metrics(LearnCases *cases, const char *const *names)
     }
 }
 
-gboolean learn_cases_init(LearnCases *cases, const IfmKernelSamples *samples, GError **error)
+gboolean learn_cases_init(LearnCases *cases, const IfmKernelSamples *samples, gboolean allow_disturbed, GError **error)
 {
     g_autoptr(GPtrArray) groups = g_ptr_array_new_with_free_func((GDestroyNotify)visits_free);
     g_autoptr(GHashTable) by_key = g_hash_table_new_full(g_str_hash, g_str_equal, g_free, NULL);
     g_autoptr(GHashTable) configurations = g_hash_table_new(g_str_hash, g_str_equal);
-    g_autoptr(GHashTable) idle_means = find_idle_means(samples);
+    g_autoptr(GHashTable) idle_means = find_idle_means(samples, allow_disturbed);
     g_autoptr(GArray) all = g_array_new(FALSE, FALSE, sizeof(double));
     g_autoptr(GArray) sizes = g_array_new(FALSE, FALSE, sizeof(double));
     const char *const *names = ifm_kernel_samples_metrics(samples);
@@ -266,6 +271,11 @@ gboolean learn_cases_init(LearnCases *cases, const IfmKernelSamples *samples, GE
     for (gsize i = 0; i < ifm_kernel_samples_n(samples); i++)
     {
         const IfmKernelSample *sample = ifm_kernel_samples_at(samples, i);
+        if (is_disturbed(sample) && !allow_disturbed)
+        {
+            cases->n_left_out++;
+            continue;
+        }
         const double idle = is_loaded(sample) ? idle_of(sample, idle_means) : sample->latency_ms;
         if (isnan(idle)) /* nothing shows what the load did */
         {
@@ -275,6 +285,7 @@ gboolean learn_cases_init(LearnCases *cases, const IfmKernelSamples *samples, GE
         }
         n_loaded += is_loaded(sample);
         cases->n_rows++;
+        cases->n_disturbed += is_disturbed(sample);
         char *key = case_key(sample);
         Visits *visits = g_hash_table_lookup(by_key, key);
         if (visits == NULL)

@@ -4,6 +4,7 @@
 
 #include <base/fields.h>
 #include <learn/learn.h>
+#include <sensor/sensor.h>
 #include <stress/stress.h>
 #include <zoo/zoo.h>
 
@@ -34,6 +35,7 @@ typedef struct
     const IfmEvaluateOptions *options;
     IfmDeviceSpec *spec;
     GArray *loads;
+    gint64 cache_bytes; /* of the last level */
     IfmEvaluation *evaluation;
 } Evaluating;
 
@@ -212,7 +214,7 @@ static gboolean evaluate_kernel(const Evaluating *self, const IfmKernelRecords *
     IfmPredictedLatency predicted;
     json_auto_t *json = ifm_kernel_record_to_json(record);
     IfmEvaluated *row = add_row(self, records->model, load);
-    IfmModelCase model_case = { .kernel = json, .n_copies = ifm_kernel_ring_copies(record) };
+    IfmModelCase model_case = { .kernel = json, .n_copies = ifm_kernel_ring_copies(record, self->cache_bytes) };
     ifm_kernel_sample_init(&sample);
     ifm_kernel_sample_describe(&sample, record);
     sample.threads = MAX(self->options->threads, 1);
@@ -306,7 +308,8 @@ static gboolean evaluate_all(Evaluating *self, GError **error)
 
 IfmEvaluation *ifm_evaluate(const IfmLatencyModel *model, const IfmEvaluateOptions *options, GError **error)
 {
-    Evaluating self = { .model = model, .options = options };
+    json_auto_t *machine = ifm_sensor_machine(NULL);
+    Evaluating self = { .model = model, .options = options, .cache_bytes = ifm_sensor_last_cache_bytes(machine, NULL) };
     g_autoptr(IfmEvaluation) evaluation = self.evaluation = g_new0(IfmEvaluation, 1);
     evaluation->rows = g_ptr_array_new_with_free_func((GDestroyNotify)evaluated_free);
     evaluation->records = g_ptr_array_new_with_free_func((GDestroyNotify)ifm_kernel_records_free);

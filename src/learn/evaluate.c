@@ -608,8 +608,8 @@ GPtrArray *ifm_learn_evaluate(const IfmKernelSamples *samples, const IfmLearnOpt
 {
     g_auto(LearnCases) cases = { 0 };
     g_autoptr(GPtrArray) errors = learn_errors_new(), none = learn_errors_new();
-    if (!ifm_options_check(ifm_learn_options, options, error) || !learn_cases_init(&cases, samples, error) ||
-        !learn_cases_check(&cases, error))
+    if (!ifm_options_check(ifm_learn_options, options, error) ||
+        !learn_cases_init(&cases, samples, options->allow_disturbed, error) || !learn_cases_check(&cases, error))
         return NULL;
     g_autofree gboolean *train = g_new0(gboolean, cases.cases->len + 1), *test = g_new0(gboolean, cases.cases->len + 1);
     Evaluation self = { .cases = &cases, .options = options, .train = train, .test = test, .errors = none };

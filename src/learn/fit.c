@@ -21,6 +21,8 @@ const IfmOption ifm_learn_options[] = {
       .at = G_STRUCT_OFFSET(IfmLearnOptions, method) },
     { "seed", IFM_OPTION_COUNT, "N", "of the folds, and of the rows and features that a tree sees", "1",
       .maximum = G_MAXINT32, .at = G_STRUCT_OFFSET(IfmLearnOptions, seed) },
+    { "allow-disturbed", IFM_OPTION_FLAG, NULL, "learn from disturbed rows, too, and mark every prediction",
+      .at = G_STRUCT_OFFSET(IfmLearnOptions, allow_disturbed) },
     { "threads", IFM_OPTION_COUNT, "N", "threads of the training", "1", .minimum = 1, .maximum = 256,
       .at = G_STRUCT_OFFSET(IfmLearnOptions, threads) },
     { NULL },
@@ -429,11 +431,15 @@ gboolean learn_cases_check(const LearnCases *cases, GError **error)
         g_hash_table_add(configurations, GUINT_TO_POINTER(one->configuration));
         g_hash_table_add(operators, (gpointer)name);
     }
+    g_autofree char *left_out =
+        cases->n_left_out > 0
+            ? g_strdup_printf("; %zu disturbed rows are left out (--allow-disturbed learns from them)", cases->n_left_out)
+            : g_strdup("");
     if (n < LEAST_KERNELS || g_hash_table_size(configurations) < IFM_LEARN_FOLDS)
-        return ifm_error_refuse(error, "%u kernels of %u configurations without load, expected at least %d of %d (folds)",
-                                n, g_hash_table_size(configurations), LEAST_KERNELS, IFM_LEARN_FOLDS);
+        return ifm_error_refuse(error, "%u kernels of %u configurations without load, expected at least %d of %d (folds)%s",
+                                n, g_hash_table_size(configurations), LEAST_KERNELS, IFM_LEARN_FOLDS, left_out);
     return g_hash_table_size(operators) > 1 ||
-           ifm_error_refuse(error, "every kernel is a %s: expected several classes of kernels (OpType)", name);
+           ifm_error_refuse(error, "every kernel is a %s: expected several classes of kernels (OpType)%s", name, left_out);
 }
 
 /* What all samples that say it agree in. @offset: of a text of IfmKernelSample    @text: (out) borrowed; NULL: none says it
@@ -456,8 +462,8 @@ static gboolean agree(const IfmKernelSamples *samples, gsize offset, const char 
 IfmLatencyModel *ifm_learn_train(const IfmKernelSamples *samples, const IfmLearnOptions *options, GError **error)
 {
     g_auto(LearnCases) cases = { 0 };
-    if (!ifm_options_check(ifm_learn_options, options, error) || !learn_cases_init(&cases, samples, error) ||
-        !learn_cases_check(&cases, error))
+    if (!ifm_options_check(ifm_learn_options, options, error) ||
+        !learn_cases_init(&cases, samples, options->allow_disturbed, error) || !learn_cases_check(&cases, error))
         return NULL;
     static const struct
     {
@@ -489,6 +495,8 @@ IfmLatencyModel *ifm_learn_train(const IfmKernelSamples *samples, const IfmLearn
     model->seed = options->seed;
     model->n_rows = (gint64)cases.n_rows;
     model->n_dropped = (gint64)cases.n_dropped;
+    model->n_left_out = (gint64)cases.n_left_out;
+    model->n_disturbed = (gint64)cases.n_disturbed;
     model->n_kernels = cases.cases->len - model->n_loaded;
     model->n_configurations = cases.n_configurations;
     model->noise = cases.noise;

@@ -102,6 +102,8 @@ static const IfmRecordField model_fields[] = {
     { IFM_RECORD(INT64, IfmLatencyModel, n_kernels) },
     { IFM_RECORD(INT64, IfmLatencyModel, n_configurations) },
     { IFM_RECORD(INT64, IfmLatencyModel, n_loaded) },
+    { IFM_RECORD(INT64, IfmLatencyModel, n_left_out), .optional = TRUE },
+    { IFM_RECORD(INT64, IfmLatencyModel, n_disturbed), .optional = TRUE },
     { IFM_RECORD(DOUBLE, IfmLatencyModel, node_overhead_ns) },
     { IFM_RECORD(DOUBLE, IfmLatencyModel, scale) },
     { IFM_RECORD(PART, IfmLatencyModel, noise), .fields = noise_fields },

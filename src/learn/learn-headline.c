@@ -264,6 +264,14 @@ void ifm_train_add_headline(IfmDocument *document, const IfmLatencyModelInfo *in
                              info->n_kernels);
         ifm_document_check(document, IFM_TRUST_CARE, "it was not evaluated on what was left out of the training");
     }
+    if (info->n_disturbed > 0)
+        ifm_document_check(document, IFM_TRUST_BAD,
+                           "%" G_GINT64_FORMAT " of %" G_GINT64_FORMAT " rows were disturbed while they were measured",
+                           info->n_disturbed, info->n_rows);
+    else if (info->n_left_out > 0)
+        ifm_document_check(document, IFM_TRUST_CARE,
+                           "%" G_GINT64_FORMAT " rows were left out: they were disturbed while they were measured",
+                           info->n_left_out);
     if (info->n_dropped > 0)
         ifm_document_check(document, IFM_TRUST_CARE, "%" G_GINT64_FORMAT " rows under load were left out", info->n_dropped);
     for (gsize i = 0; i < G_N_ELEMENTS(facts); i++)

@@ -88,11 +88,13 @@ typedef struct
     GPtrArray *names;   /* const char*: of metrics before the kernel that all cases of the slow-down have */
     GArray *places;     /* gsize: of those among the samples' metrics */
     guint n_configurations;
-    gsize n_rows, n_dropped; /* rows that are used; rows under load of kernels without a latency without */
+    gsize n_rows, n_dropped;       /* rows that are used; rows under load of kernels without a latency without */
+    gsize n_left_out, n_disturbed; /* disturbed rows that are not used; that are */
     IfmLearnNoise noise;
 } LearnCases;
 
-gboolean learn_cases_init(LearnCases *cases, const IfmKernelSamples *samples, GError **error);
+/* learn_cases_init: @allow_disturbed: rows that something disturbed are used, too; else they are counted alone */
+gboolean learn_cases_init(LearnCases *cases, const IfmKernelSamples *samples, gboolean allow_disturbed, GError **error);
 void learn_cases_clear(LearnCases *cases);
 G_DEFINE_AUTO_CLEANUP_CLEAR_FUNC(LearnCases, learn_cases_clear)
 static inline const LearnCase *learn_case(const LearnCases *cases, gsize i)
@@ -144,6 +146,7 @@ struct IfmLatencyModel
     char *method, *data, *machine, *runtime, *device, *level;
     gint64 seed, n_rows, n_kernels, n_configurations, n_loaded;
     gint64 n_dropped;               /* of the training; not in the file */
+    gint64 n_left_out, n_disturbed; /* disturbed rows: not learnt from, learnt from */
     double node_overhead_ns, scale; /* of all operators */
     IfmLearnNoise noise;
     LearnQuantiles quantiles;

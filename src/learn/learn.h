@@ -32,19 +32,21 @@ typedef enum
  * @kernel_id: equal for visits of the same kernel    @op_type: "Conv_Add_Relu"    @configuration: the kernel that a sampled
  * shape was varied from; NULL: @kernel_id    @models, @families: those that the kernel is in, "resnet18;resnet50"; NULL:
  * none
+ * @ring_bytes: of the copies that a run visits in turn, @cache_bytes: of the last-level cache
  * @latency_ms: mean    @cpu_ms: processor time, median    @undisturbed_ms: median of the runs that were not interrupted,
- * @interrupted: how many were    @load_level: share of the time that the load asks for    @achieved_load: what it reached
+ * @interrupted: how many were    @disturbed: 1: something else used the machine meanwhile    @load_level: share of the time
+ * that the load asks for    @achieved_load: what it reached
  * @idle_ms: mean without load in the same visit    @machine, @runtime, @device, @level: what it was measured on, as
  * IfmLearnOptions has them; NULL: unknown    @metrics: [n_metrics of its samples] or NULL: all unknown
  */
 typedef struct
 {
     const char *kernel_id, *op_type, *input_shape, *configuration, *models, *families;
-    double latency_ms, median_ms, std_ms, n, cpu_ms, undisturbed_ms, interrupted, visit, threads;
+    double latency_ms, median_ms, std_ms, n, cpu_ms, undisturbed_ms, interrupted, disturbed, visit, threads;
     int load_kind, load_cores; /* IfmLoadKind, IfmLoadCores */
     double load_level, achieved_load, idle_ms, roofline_ms;
     IfmKernelFeatures features;
-    double flop, input_bytes, weight_bytes, output_bytes;
+    double flop, input_bytes, weight_bytes, output_bytes, ring_bytes, cache_bytes;
     const char *machine, *runtime, *device, *level;
     const double *metrics;
 } IfmKernelSample;

@@ -221,6 +221,8 @@ void ifm_latency_model_info(const IfmLatencyModel *model, IfmLatencyModelInfo *i
                                    .seed = model->seed,
                                    .n_rows = model->n_rows,
                                    .n_dropped = model->n_dropped,
+                                   .n_left_out = model->n_left_out,
+                                   .n_disturbed = model->n_disturbed,
                                    .n_kernels = model->n_kernels,
                                    .n_configurations = model->n_configurations,
                                    .n_loaded = model->n_loaded,
@@ -241,11 +243,27 @@ void ifm_latency_model_set_overhead(IfmLatencyModel *model, double node_overhead
     model->node_overhead_ns = node_overhead_ns;
 }
 
+/* (transfer full) NULL: nothing disturbed the rows that it learnt from, nor others */
+static char *disturbed_text(const IfmLatencyModel *model)
+{
+    if (model->n_disturbed > 0)
+        return g_strdup_printf("%" G_GINT64_FORMAT " of the %" G_GINT64_FORMAT
+                               " rows that the model was learnt from were disturbed while they were measured",
+                               model->n_disturbed, model->n_rows);
+    return model->n_left_out > 0 ? g_strdup_printf("the model was learnt without %" G_GINT64_FORMAT
+                                                   " rows that were disturbed while they were measured",
+                                                   model->n_left_out)
+                                 : NULL;
+}
+
 char *ifm_latency_model_warning(const IfmLatencyModel *model, const char *machine, const char *runtime)
 {
+    g_autofree char *disturbed = disturbed_text(model), *other = NULL;
     if (machine != NULL && *model->machine != '\0' && !g_str_equal(machine, model->machine))
-        return g_strdup_printf("the model is of another machine: %s, and this is %s", model->machine, machine);
-    if (runtime != NULL && *model->runtime != '\0' && !g_str_equal(runtime, model->runtime))
-        return g_strdup_printf("the model is of another runtime: %s, and this is %s", model->runtime, runtime);
-    return NULL;
+        other = g_strdup_printf("the model is of another machine: %s, and this is %s", model->machine, machine);
+    else if (runtime != NULL && *model->runtime != '\0' && !g_str_equal(runtime, model->runtime))
+        other = g_strdup_printf("the model is of another runtime: %s, and this is %s", model->runtime, runtime);
+    if (other != NULL && disturbed != NULL)
+        return g_strdup_printf("%s; %s", other, disturbed);
+    return other != NULL ? g_steal_pointer(&other) : g_steal_pointer(&disturbed);
 }

@@ -233,6 +233,8 @@ json_t *ifm_predictions_to_json(const IfmPredictReport *reports, gsize n)
                       prediction->high_ns, "overhead_ns", prediction->overhead_ns, "critical_ns", prediction->critical_ns,
                       "known_ratio", ifm_json_real(prediction->known_ratio), "n_unknown", (json_int_t)prediction->n_unknown,
                       "kernels", kernels_to_json(prediction));
+        if (report->warning != NULL)
+            json_object_set_new(model, "warning", ifm_json_string(report->warning));
         if (report->place != NULL)
             json_object_set_new(model, "for",
                                 json_pack("{s:o,s:o,s:o,s:o}", "device", ifm_json_string(report->place->device), "runtime",

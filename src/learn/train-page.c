@@ -250,6 +250,9 @@ static void add_facts(IfmDocument *document, const IfmLatencyModelInfo *info)
                       "%" G_GINT64_FORMAT ": %" G_GINT64_FORMAT " kernels without load, %" G_GINT64_FORMAT
                       " cases under load, %" G_GINT64_FORMAT " configurations, %u operators",
                       info->n_rows, info->n_kernels, info->n_loaded, info->n_configurations, info->operators->len);
+    if (info->n_left_out + info->n_disturbed > 0)
+        ifm_document_fact(document, "disturbed", "%" G_GINT64_FORMAT " rows left out, %" G_GINT64_FORMAT " learnt from",
+                          info->n_left_out, info->n_disturbed);
     if (info->n_dropped > 0)
         ifm_document_fact(document, "",
                           "%" G_GINT64_FORMAT " more left out: rows under load of kernels without a latency without load",

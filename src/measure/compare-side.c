@@ -167,6 +167,8 @@ gboolean ifm_side_prepare(IfmSides *self, IfmSide *side, GError **error)
 {
     if (side->kind->in_worker == NULL)
         return side->is_open = side->kind->subject(side->spec, &side->subject, error);
+    const gint64 waited_ns = ifm_runner_wait_idle(self->runner, side->place.devices);
+    self->began_ns += self->began_ns > 0 ? waited_ns : 0;
     g_autofree char *device = ifm_runner_key_cores(side->place.worker);
     if (side->worker == NULL && !start_worker(self, side, device, error))
         return FALSE;
@@ -441,7 +443,12 @@ void ifm_sides_end(IfmSides *self)
     json_decref(self->monitor.after); /* one of a reference that was asked for meanwhile */
     self->monitor.after = ifm_sensor_snapshot("/");
     for (gsize i = 0; i < self->n; i++)
+    {
+        g_clear_pointer(&self->monitor.cores, g_array_unref);
+        if (self->sides[i].kind->in_worker != NULL)
+            self->monitor.cores = ifm_runner_cores(self->sides[i].place.devices);
         ifm_run_monitor_add_environment(&self->monitor, self->sides[i].measurement);
+    }
 }
 
 static const json_t *warnings_of(const IfmSide *side)

@@ -1,6 +1,8 @@
 #pragma once
 #include <base/base.h>
 
+#include <sensor/sensor.h>
+
 #include "measure-private.h"
 
 G_BEGIN_DECLS
@@ -28,6 +30,7 @@ struct IfmRunner
     GHashTable *lost;         /* device without cores and streams -> char*, why */
     GHashTable *digests;      /* of files with inputs: see ifm_case_inputs_digest() */
     json_t *machine;
+    IfmIdleGate *gate;
 };
 
 /* --- asking ------------------------------------------------------------------------------------------------------- */
@@ -58,6 +61,12 @@ const json_t *ifm_runner_engine_facts(IfmRunner *runner, const char *key, const 
 /** ifm_runner_machine: (transfer none) the machine's facts. */
 const json_t *ifm_runner_machine(IfmRunner *runner);
 gboolean ifm_runner_is_interrupted(const IfmRunner *runner);
+/** ifm_runner_cores: (transfer full) the cores of devices, of int; empty: all, as one of them keeps to none.
+ * @devices: IfmDeviceSpec* */
+GArray *ifm_runner_cores(const GPtrArray *devices);
+/** ifm_runner_wait_idle: Waits, no longer than its patience, until others leave the cores of devices alone; not for devices
+ * that are simulated. Returns: how long, ns */
+gint64 ifm_runner_wait_idle(IfmRunner *runner, const GPtrArray *devices);
 /** ifm_kind_seal: ifm_runner_case(). @facts: the engine's; NULL: asked for */
 IfmCase *ifm_kind_seal(IfmRunner *runner, const IfmCaseKind *kind, const void *spec, const json_t *facts, GError **error);
 /** ifm_case_set_engine: Its name and version into the record. */
@@ -83,8 +92,10 @@ typedef struct
     IfmRunner *runner;
     json_t *draft; /* the measurement as far as it is, in case the worker must be ended */
     json_t *before, *after;
-    gboolean warm; /* `before` was taken while it ran */
-    json_t *lost;  /* devices that did not answer a probe after the runs; NULL: the worker has one alone */
+    gboolean warm;   /* `before` was taken while it ran */
+    json_t *lost;    /* devices that did not answer a probe after the runs; NULL: the worker has one alone */
+    GArray *cores;   /* of int: those that are measured; NULL or empty: all */
+    gboolean loaded; /* beside a load */
 } IfmRunMonitor;
 /** ifm_run_monitor_watch: what ifm_runner_watch() gives, and @monitor listens. */
 IfmWorkerWatch ifm_run_monitor_watch(IfmRunMonitor *monitor);

@@ -10,12 +10,25 @@
 
 /* The runner keeps a worker for each device, knows which devices are lost, and makes a record of what a worker measures. */
 
+/* How long a runner waits for idle cores, and measures again what was disturbed, before it finds them idle once more. */
+#define PATIENCE_MS 10000
+
 /* --- the runner --------------------------------------------------------------------------------------------------- */
+
+static gint64 patience_ns(void)
+{
+    const char *text = g_getenv("IFM_IDLE_WAIT");
+    guint64 ms;
+    return (gint64)(text != NULL && g_ascii_string_to_unsigned(text, 10, 0, G_MAXINT, &ms, NULL) ? ms : PATIENCE_MS) *
+           IFM_NS_PER_MS;
+}
 
 IfmRunner *ifm_runner_new(const IfmRunnerOptions *options)
 {
     IfmRunner *runner = g_new0(IfmRunner, 1);
+    g_autoptr(IfmClock) clock = ifm_clock_new_real();
     runner->options = *options;
+    runner->gate = ifm_idle_gate_new(NULL, clock, patience_ns());
     runner->workers = g_hash_table_new_full(g_str_hash, g_str_equal, g_free, (GDestroyNotify)ifm_worker_free);
     runner->engines = g_hash_table_new_full(g_str_hash, g_str_equal, g_free, (GDestroyNotify)json_decref);
     runner->lost = g_hash_table_new_full(g_str_hash, g_str_equal, g_free, g_free);
@@ -34,6 +47,7 @@ void ifm_runner_free(IfmRunner *runner)
     g_hash_table_unref(runner->digests);
     ifm_references_clear(&runner->references);
     json_decref(runner->machine);
+    ifm_idle_gate_free(runner->gate);
     ifm_temporary_clear(&runner->temporary);
     g_free(runner);
 }
@@ -48,6 +62,38 @@ const json_t *ifm_runner_machine(IfmRunner *runner)
 gboolean ifm_runner_is_interrupted(const IfmRunner *runner)
 {
     return runner->options.interrupted != NULL && g_atomic_int_get(runner->options.interrupted) != 0;
+}
+
+GArray *ifm_runner_cores(const GPtrArray *devices)
+{
+    GArray *cores = g_array_new(FALSE, FALSE, sizeof(int));
+    for (guint i = 0; i < devices->len; i++)
+    {
+        const IfmDeviceSpec *device = devices->pdata[i];
+        if (device->n_cores == 0)
+        {
+            g_array_set_size(cores, 0);
+            return cores;
+        }
+        g_array_append_vals(cores, device->cores, (guint)device->n_cores);
+    }
+    return cores;
+}
+
+static gboolean are_simulated(const GPtrArray *devices)
+{
+    for (guint i = 0; i < devices->len; i++)
+        if (!g_str_equal(((const IfmDeviceSpec *)devices->pdata[i])->engine, "simulated"))
+            return FALSE;
+    return devices->len > 0;
+}
+
+gint64 ifm_runner_wait_idle(IfmRunner *runner, const GPtrArray *devices)
+{
+    g_autoptr(GArray) cores = ifm_runner_cores(devices);
+    return are_simulated(devices) ? 0
+                                  : ifm_idle_gate_wait(runner->gate, (const int *)(const void *)cores->data, cores->len,
+                                                       runner->options.interrupted);
 }
 
 static gint compare_cores(gconstpointer a, gconstpointer b)
@@ -250,7 +296,10 @@ void ifm_run_monitor_clear(IfmRunMonitor *monitor)
     json_decref(monitor->before);
     json_decref(monitor->after);
     json_decref(monitor->lost);
+    if (monitor->cores != NULL)
+        g_array_unref(monitor->cores);
 }
+
 /* Once when it begins to run, again while it is at it (an idle processor's clock says little), and when it has run. */
 static void take_snapshots(IfmRunMonitor *monitor, const char *phase, gsize n)
 {
@@ -347,13 +396,25 @@ static void warn_of_runtime(json_t *environment, const json_t *runtime)
         json_array_append(json_object_get(environment, "warnings"), untested);
 }
 
+/* Whether something disturbed it, and what. */
+static void mark(const IfmRunMonitor *monitor, json_t *environment)
+{
+    g_autofree char *why = NULL;
+    const double level = ifm_sensor_disturbance(environment, monitor->loaded, &why);
+    json_object_set_new(environment, "disturbed", isnan(level) ? json_null() : json_boolean(level > 1));
+    json_object_set_new(environment, "disturbed_why", ifm_json_some_string(why));
+}
+
 void ifm_run_monitor_add_environment(IfmRunMonitor *monitor, IfmMeasurement *measurement)
 {
     if (monitor->before == NULL)
         monitor->before = ifm_sensor_snapshot("/");
     if (monitor->after == NULL)
         monitor->after = ifm_sensor_snapshot("/");
-    json_auto_t *seen = ifm_sensor_environment(ifm_runner_machine(monitor->runner), monitor->before, monitor->after);
+    json_auto_t *seen =
+        ifm_sensor_environment(ifm_runner_machine(monitor->runner), monitor->before, monitor->after,
+                               monitor->cores != NULL ? (const int *)(const void *)monitor->cores->data : NULL,
+                               monitor->cores != NULL ? monitor->cores->len : 0);
     json_auto_t *warnings = json_incref(json_object_get(seen, "warnings"));
     json_object_del(seen, "warnings");
     if (measurement->environment == NULL)
@@ -367,8 +428,10 @@ void ifm_run_monitor_add_environment(IfmRunMonitor *monitor, IfmMeasurement *mea
     json_array_foreach(json_object_get(measurement->environment, "runtimes"), i, runtime)
         warn_of_runtime(measurement->environment, runtime);
     /* What else the machine did meanwhile is nothing to a virtual clock. */
-    if (g_strcmp0(ifm_member_text(measurement->environment, "clock_kind"), "virtual") != 0)
-        json_array_extend(json_object_get(measurement->environment, "warnings"), warnings);
+    if (g_strcmp0(ifm_member_text(measurement->environment, "clock_kind"), "virtual") == 0)
+        return;
+    json_array_extend(json_object_get(measurement->environment, "warnings"), warnings);
+    mark(monitor, measurement->environment);
 }
 
 gboolean ifm_is_among(const json_t *names, const char *name)
@@ -459,6 +522,9 @@ IfmMeasurement *ifm_runner_run(IfmRunner *runner, const IfmKindJob *job, GError 
         ifm_error_set(error, IFM_ERROR_CANCELLED, "interrupted before it began");
         return NULL;
     }
+    monitor.cores = ifm_runner_cores(job->place->devices);
+    monitor.loaded = json_object_size(job->sealed->load) > 0;
+    const gint64 waited_ns = monitor.loaded ? 0 : ifm_runner_wait_idle(runner, job->place->devices);
     gint64 started_unix_ms = g_get_real_time() / 1000;
     IfmMeasurement *measurement = run_job(&monitor, job, error);
     if (measurement == NULL)
@@ -468,6 +534,8 @@ IfmMeasurement *ifm_runner_run(IfmRunner *runner, const IfmKindJob *job, GError 
     if (measurement->outcome == IFM_OUTCOME_FAILED && g_str_equal(measurement->error_code, "lost"))
         remember_loss(&monitor, job->place, measurement->reason);
     ifm_run_monitor_add_environment(&monitor, measurement);
+    if (waited_ns > 0)
+        json_object_set_new(measurement->environment, "idle_wait_ns", json_integer(waited_ns));
     if (monitor.lost != NULL)
         json_object_set(measurement->environment, "lost_devices", monitor.lost);
     return measurement;

@@ -99,13 +99,21 @@ static void check_temperature(json_t *warnings, const json_t *after)
     warn(warnings, "hot: %s reads %.0f C%s", zone != NULL ? zone : "a sensor", ifm_member_number(hottest, "value"), of);
 }
 
-/* The work of the processors between two snapshots, in jiffies, over all processors that are in both. */
+static gboolean is_among(const int *cores, gsize n_cores, int core)
+{
+    for (gsize i = 0; i < n_cores; i++)
+        if (cores[i] == core)
+            return TRUE;
+    return n_cores == 0;
+}
+
+/* The work of processors between two snapshots, in jiffies, over all of @cores that are in both. */
 typedef struct
 {
     double busy, steal, total;
 } Jiffies;
 
-static Jiffies jiffies_between(const json_t *before, const json_t *after)
+static Jiffies jiffies_between(const json_t *before, const json_t *after, const int *cores, gsize n_cores)
 {
     Jiffies sum = { 0 };
     const json_t *earlier = json_object_get(before, "cpu_jiffies");
@@ -115,6 +123,8 @@ static Jiffies jiffies_between(const json_t *before, const json_t *after)
     {
         const json_t *then = find_same(earlier, i, "cpu", now);
         double busy = grown(then, now, "busy"), steal = grown(then, now, "steal"), total = grown(then, now, "total");
+        if (!is_among(cores, n_cores, (int)json_integer_value(json_object_get(now, "cpu"))))
+            continue;
         if (!(busy >= 0 && steal >= 0 && total >= 0)) /* a processor that was offline in between starts again at 0 */
             continue;
         sum.busy += busy;
@@ -124,13 +134,13 @@ static Jiffies jiffies_between(const json_t *before, const json_t *after)
     return sum;
 }
 
-/* Returns: the share of the processors that other processes used; NaN where unknown. */
-static double others_ratio(const Jiffies *jiffies, const json_t *before, const json_t *after)
+double ifm_sensor_others_ratio(const json_t *before, const json_t *after, const int *cores, gsize n_cores)
 {
-    double own = grown(before, after, "own_jiffies");
-    if (jiffies->total < MIN_JIFFIES || !(own >= 0))
+    const Jiffies jiffies = jiffies_between(before, after, cores, n_cores);
+    const double own = grown(before, after, "own_jiffies");
+    if (jiffies.total < MIN_JIFFIES || !(own >= 0))
         return NAN;
-    return fmax(jiffies->busy - own, 0) / jiffies->total;
+    return fmax(jiffies.busy - own, 0) / jiffies.total;
 }
 
 static void check_memory(json_t *warnings, const json_t *machine, const json_t *before, const json_t *after)
@@ -177,11 +187,12 @@ static json_t *copy_or_null(const json_t *json)
     return json != NULL ? json_deep_copy(json) : json_null();
 }
 
-json_t *ifm_sensor_environment(const json_t *machine, const json_t *before, const json_t *after)
+json_t *ifm_sensor_environment(const json_t *machine, const json_t *before, const json_t *after, const int *cores,
+                               gsize n_cores)
 {
     json_t *warnings = json_array();
-    Jiffies jiffies = jiffies_between(before, after);
-    double others = others_ratio(&jiffies, before, after);
+    Jiffies jiffies = jiffies_between(before, after, NULL, 0);
+    double others = ifm_sensor_others_ratio(before, after, NULL, 0);
     double steal = jiffies.total < MIN_JIFFIES ? NAN : jiffies.steal / jiffies.total;
     check_clock(warnings, machine, before, after);
     check_throttling(warnings, before, after);
@@ -193,7 +204,41 @@ json_t *ifm_sensor_environment(const json_t *machine, const json_t *before, cons
     double throttled = check_quotas(warnings, before, after);
     check_memory(warnings, machine, before, after);
 
-    return json_pack("{s:o,s:o,s:o,s:o,s:o,s:o,s:o}", "machine", copy_or_null(machine), "before", copy_or_null(before),
-                     "after", copy_or_null(after), "others_ratio", ifm_json_real(others), "steal_ratio",
+    return json_pack("{s:o,s:o,s:o,s:o,s:o,s:o,s:o,s:o}", "machine", copy_or_null(machine), "before", copy_or_null(before),
+                     "after", copy_or_null(after), "others_ratio", ifm_json_real(others), "cores_others_ratio",
+                     ifm_json_real(ifm_sensor_others_ratio(before, after, cores, n_cores)), "steal_ratio",
                      ifm_json_real(steal), "throttled_ratio", ifm_json_real(throttled), "warnings", warnings);
+}
+
+/* --- disturbed --------------------------------------------------------------------------------------------------------
+ */
+
+double ifm_sensor_disturbance(const json_t *environment, gboolean loaded, char **why)
+{
+    const double own = ifm_member_number(environment, "cores_others_ratio");
+    const struct
+    {
+        double ratio, bound;
+        const char *format;
+    } causes[] = {
+        { isnan(own) ? ifm_member_number(environment, "others_ratio") : own, IFM_OTHERS_DISTURB,
+          isnan(own) ? "other processes used %.0f %% of the processors" : "other processes used %.0f %% of the cores" },
+        { ifm_member_number(environment, "steal_ratio"), IFM_STEAL_DISTURB,
+          "the hypervisor took %.0f %% of the processors" },
+        { ifm_member_number(environment, "throttled_ratio"), IFM_STEAL_DISTURB,
+          "the control group's quota held tasks up for %.0f %% of the time" },
+        { loaded ? (double)NAN : ifm_member_number(environment, "runs.waited_ratio"), IFM_STEAL_DISTURB,
+          "the runs waited %.0f %% of their time for a processor" },
+    };
+    gsize worst = 0;
+    double level = (double)NAN;
+    for (gsize i = 0; i < G_N_ELEMENTS(causes); i++)
+        if (causes[i].ratio / causes[i].bound > level || (isnan(level) && !isnan(causes[i].ratio)))
+        {
+            worst = i;
+            level = causes[i].ratio / causes[i].bound;
+        }
+    if (why != NULL)
+        *why = level > 1 ? g_strdup_printf(causes[worst].format, 100 * causes[worst].ratio) : NULL;
+    return level;
 }

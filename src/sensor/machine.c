@@ -132,6 +132,21 @@ static json_t *caches(const char *root)
     return ifm_sensor_or_null(found);
 }
 
+gint64 ifm_sensor_last_cache_bytes(const json_t *machine, int *level)
+{
+    static const char *const names[] = { "L4", "L3", "L2" };
+    for (gsize i = 0; i < G_N_ELEMENTS(names); i++)
+    {
+        const gint64 bytes = json_integer_value(json_object_get(json_object_get(machine, "caches_bytes"), names[i]));
+        if (bytes <= 0)
+            continue;
+        if (level != NULL)
+            *level = names[i][1] - '0';
+        return bytes;
+    }
+    return 0;
+}
+
 /* The digest of the facts that identify a machine. Memory is in whole GiB: the kernel reserves a varying part. */
 static json_t *identity(const json_t *machine)
 {

@@ -39,6 +39,12 @@ gboolean ifm_sensor_parse_count(const char *text, gint64 *value);
 /* ifm_sensor_int64_or_null: (transfer full) */
 json_t *ifm_sensor_int64_or_null(gboolean known, gint64 value);
 
+/* ifm_sensor_jiffies: (transfer full) {"cpu_jiffies", "own_jiffies"} as a snapshot has them. */
+json_t *ifm_sensor_jiffies(const char *root);
+/* ifm_sensor_others_ratio: the share of the cores that other processes used between two snapshots. @cores: [n_cores]; 0:
+ * all Returns: NaN where unknown, as in fewer than 20 ticks */
+double ifm_sensor_others_ratio(const json_t *before, const json_t *after, const int *cores, gsize n_cores);
+
 /* cgroups.c: the control groups of this process, and the groups above them, of version 1 and 2. */
 /* ifm_sensor_group_memory_left: The least that their limits leave; G_MAXINT64: no limit. */
 gint64 ifm_sensor_group_memory_left(const char *root);

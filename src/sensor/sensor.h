@@ -26,6 +26,10 @@ G_BEGIN_DECLS
  */
 json_t *ifm_sensor_machine(const char *root);
 
+/** ifm_sensor_last_cache_bytes: What one last-level cache of a machine holds, by "caches_bytes" of its facts. @level: (out)
+ * (optional) 2 to 4    Returns: 0 where unknown */
+gint64 ifm_sensor_last_cache_bytes(const json_t *machine, int *level);
+
 /**
  * ifm_sensor_snapshot: The state that changes: "unix_ms", "load_1min", "running", "clock_mhz", "temperature_c",
  * "throttle_counts", "cpu_jiffies", "own_jiffies", "memory_available_bytes", "pressure", "cpu_quotas". Take one snapshot
@@ -39,10 +43,50 @@ json_t *ifm_sensor_snapshot(const char *root);
  * ifm_sensor_environment: The environment of a measurement: two snapshots, their differences, and one warning (a line) for
  * each condition that makes the measurement doubtful.
  * @machine, @before, @after: (nullable) borrowed; NULL or null where unknown
- * Returns: (transfer full) {"machine", "before", "after", "others_ratio", "steal_ratio", "throttled_ratio", "warnings":
- * [...]}
+ * @cores: [n_cores] those that were measured; 0: all
+ * Returns: (transfer full) {"machine", "before", "after", "others_ratio", "cores_others_ratio", "steal_ratio",
+ * "throttled_ratio", "warnings": [...]}
  */
-json_t *ifm_sensor_environment(const json_t *machine, const json_t *before, const json_t *after);
+json_t *ifm_sensor_environment(const json_t *machine, const json_t *before, const json_t *after, const int *cores,
+                               gsize n_cores);
+
+/* --- idle or disturbed --------------------------------------------------------------------------------------------- */
+
+/** IFM_OTHERS_DISTURB: more of the cores than that used by others disturbs what is measured on them. */
+#define IFM_OTHERS_DISTURB 0.10
+/** IFM_STEAL_DISTURB: the same of what a hypervisor or a quota took, and of the time that runs waited for a processor. */
+#define IFM_STEAL_DISTURB 0.05
+
+/**
+ * ifm_sensor_disturbance: How far the figures of a measurement are from those of a machine that is idle, by its
+ * environment: as above, with "runs" where its runs have processor times.
+ * Equals: the greatest of others / IFM_OTHERS_DISTURB and of steal, quota and waiting / IFM_STEAL_DISTURB; above 1 it is
+ * disturbed. NaN: nothing of it is known.
+ * @loaded: beside a load, for which runs wait    @why: (out) (optional) (transfer full) the greatest in words, where it is
+ * above 1; else NULL
+ */
+double ifm_sensor_disturbance(const json_t *environment, gboolean loaded, char **why);
+
+/**
+ * IfmIdleGate: Waits before a measurement until others leave its cores alone, by /proc/stat. What the calling process and
+ * its descendants use does not count. A wait that was in vain spends patience, which is whole again once cores were found
+ * idle: on a machine that is always busy it ends waiting soon.
+ */
+typedef struct IfmIdleGate IfmIdleGate;
+
+/** ifm_idle_gate_new: @root: NULL: "/"    @clock: is referenced    @patience_ns: 0: it never waits */
+IfmIdleGate *ifm_idle_gate_new(const char *root, IfmClock *clock, gint64 patience_ns);
+void ifm_idle_gate_free(IfmIdleGate *gate);
+G_DEFINE_AUTOPTR_CLEANUP_FUNC(IfmIdleGate, ifm_idle_gate_free)
+
+/** ifm_idle_gate_wait: Returns once others used no more than IFM_OTHERS_DISTURB of the cores during the last 0.25 s, or
+ * where that is not known; else after half of the patience, or where none is left. Where it looked within 2 s before, and
+ * they were idle since, it does not wait. @interrupted: (atomic) (optional)    Returns: how long it waited, ns */
+gint64 ifm_idle_gate_wait(IfmIdleGate *gate, const int *cores, gsize n_cores, const gint *interrupted);
+
+/** ifm_idle_gate_is_patient: whether something may still be measured again.    ifm_idle_gate_spend: what that took */
+gboolean ifm_idle_gate_is_patient(const IfmIdleGate *gate);
+void ifm_idle_gate_spend(IfmIdleGate *gate, gint64 ns);
 
 /* Memory and waiting time of a process. */
 

@@ -293,6 +293,11 @@ static json_t *pressure(const char *root)
     return found;
 }
 
+json_t *ifm_sensor_jiffies(const char *root)
+{
+    return json_pack("{s:o,s:o}", "cpu_jiffies", cpu_jiffies(root), "own_jiffies", own_jiffies(root));
+}
+
 json_t *ifm_sensor_snapshot(const char *root)
 {
     json_t *snapshot = json_object(), *clocks = clocks_of_sysfs(root);

@@ -237,6 +237,14 @@ void ifm_measurement_set_summary(IfmMeasurement *self, const IfmSummary *summary
         ifm_summary_compute(NULL, 0, NAN, &self->summary);
 }
 
+#define OTHERS_DISTURB 0.10 /* of the processors, in records without the mark */
+
+gboolean ifm_measurement_is_disturbed(const IfmMeasurement *self)
+{
+    const json_t *mark = json_object_get(self->environment, "disturbed");
+    return mark != NULL ? json_is_true(mark) : ifm_member_number(self->environment, "others_ratio") > OTHERS_DISTURB;
+}
+
 const json_t *ifm_measurement_result(const IfmMeasurement *self, const char *path)
 {
     const json_t *result = self != NULL ? self->result : NULL;

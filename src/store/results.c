@@ -180,6 +180,13 @@ static void get_outcome(const void *record, const void *user, IfmValue *value)
                        ifm_outcome_name(result->measurement != NULL ? result->measurement->outcome : IFM_OUTCOME_FAILED));
 }
 
+static void get_disturbed(const void *record, const void *user, IfmValue *value)
+{
+    const IfmMeasurement *measurement = ((const IfmResult *)record)->measurement;
+    if (measurement != NULL)
+        ifm_value_set_boolean(value, ifm_measurement_is_disturbed(measurement));
+}
+
 static void get_code(const void *record, const void *user, IfmValue *value)
 {
     ifm_value_set_text(value, ifm_result_code(record));
@@ -228,6 +235,7 @@ const IfmField ifm_result_fields[] = {
     { "n_outliers", "outliers", IFM_FIELD_INTEGER, get_summary_count, "n_outliers" },
     { "drift_ratio", NULL, IFM_FIELD_REAL, get_summary, "drift_ratio", EXPORT },
     { "drifting", NULL, IFM_FIELD_BOOLEAN, get_summary_flag, "drifting", EXPORT },
+    { "disturbed", NULL, IFM_FIELD_BOOLEAN, get_disturbed, NULL, EXPORT },
     { "started", NULL, IFM_FIELD_TEXT, get_started, NULL, EXPORT },
     { "resumed", NULL, IFM_FIELD_BOOLEAN, RESULT(resumed), EXPORT },
     { "case_key", NULL, IFM_FIELD_TEXT, CASE(key), EXPORT },

@@ -29,6 +29,10 @@ typedef struct
 /** ifm_measurement_set_summary: @summary: NULL: none */
 void ifm_measurement_set_summary(IfmMeasurement *self, const IfmSummary *summary);
 
+/** ifm_measurement_is_disturbed: whether something else used the machine while it was measured without load: its figures
+ * are none of an idle machine. FALSE where that is not known. */
+gboolean ifm_measurement_is_disturbed(const IfmMeasurement *self);
+
 /** ifm_measurement_result: (transfer none) a member of its result, or of a member of it ("bound.gain"); @path: NULL: all of
  * it. NULL where there is none; @self may be NULL, too. */
 const json_t *ifm_measurement_result(const IfmMeasurement *self, const char *path);

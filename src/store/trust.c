@@ -34,11 +34,15 @@ static void check_disturbance(IfmDocument *document, const json_t *environment)
                  throttled = ifm_member_number(environment, "throttled_ratio");
     g_autofree char *used = ifm_say_per_cent(others), *taken = ifm_say_per_cent(steal),
                     *waited = ifm_say_per_cent(throttled);
+    const char *why = ifm_member_text(environment, "disturbed_why");
+    g_autofree char *said = g_strdup_printf("other processes used %s of the processors", used);
     if (isfinite(others))
         ifm_document_check(document, level_of(others, OTHERS_CARE, OTHERS_BAD), "other processes used %s of the processors",
                            used);
     else
         ifm_document_check(document, IFM_TRUST_UNCHECKED, "what other processes used is not known");
+    if (why != NULL && g_strcmp0(why, said) != 0)
+        ifm_document_check(document, IFM_TRUST_BAD, "disturbed: %s", why);
     if (steal > 0)
         ifm_document_check(document, level_of(steal, STEAL_CARE, STEAL_BAD), "the hypervisor took %s of the processors",
                            taken);
@@ -245,15 +249,12 @@ void ifm_document_trust(IfmDocument *document, const IfmResult *result, const ch
 
 #define MOST_DISTURBED 10 /* of so many one: more than that is bad */
 
-void ifm_document_disturbances(IfmDocument *document, GArray *shares, const char *what)
+void ifm_document_disturbances(IfmDocument *document, GArray *shares, gsize n_disturbed, const char *what)
 {
     double *sorted = (double *)(void *)shares->data;
-    gsize n_disturbed = 0;
     if (shares->len == 0)
         return;
     ifm_sort_doubles(sorted, shares->len);
-    for (guint i = 0; i < shares->len; i++)
-        n_disturbed += sorted[i] > OTHERS_BAD;
     g_autofree char *middle = ifm_say_per_cent(ifm_quantile(sorted, shares->len, 0.5)),
                     *most = ifm_say_per_cent(sorted[shares->len - 1]);
     ifm_document_check(document,
@@ -267,7 +268,7 @@ void ifm_document_disturbances(IfmDocument *document, GArray *shares, const char
 void ifm_document_trust_all(IfmDocument *document, const GPtrArray *results, const char *what)
 {
     g_autoptr(GArray) shares = g_array_new(FALSE, FALSE, sizeof(double));
-    gsize n = 0, n_simulated = 0, n_drifting = 0, n_differing = 0, n_unverified = 0, n_bare = 0;
+    gsize n = 0, n_simulated = 0, n_drifting = 0, n_differing = 0, n_unverified = 0, n_bare = 0, n_disturbed = 0;
     for (guint i = 0; i < results->len; i++)
     {
         const IfmResult *result = results->pdata[i];
@@ -286,14 +287,17 @@ void ifm_document_trust_all(IfmDocument *document, const GPtrArray *results, con
         n_differing += g_strcmp0(status, "failed") == 0;
         n_unverified += g_strcmp0(status, "failed") != 0 && g_strcmp0(status, "passed") != 0;
         if (isfinite(others) && !is_of_simulated(result))
+        {
+            n_disturbed += ifm_measurement_is_disturbed(measurement);
             g_array_append_val(shares, others);
+        }
     }
     if (n_simulated > 0 && n_simulated == n)
         ifm_document_check(document, IFM_TRUST_CARE, SIMULATED);
     else
         ifm_document_check_count(document, IFM_TRUST_CARE, n_simulated, n,
                                  "are simulated: of a description, not of a device");
-    ifm_document_disturbances(document, shares, what);
+    ifm_document_disturbances(document, shares, n_disturbed, what);
     ifm_document_check_count(document, IFM_TRUST_BAD, n_differing, n,
                              "have outputs that differ from those of the reference");
     ifm_document_check_count(document, IFM_TRUST_CARE, n_drifting, n, "drifted while they were measured");

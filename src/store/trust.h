@@ -14,8 +14,8 @@ void ifm_document_trust(IfmDocument *document, const IfmResult *result, const ch
 void ifm_document_trust_all(IfmDocument *document, const GPtrArray *results, const char *what);
 
 /** ifm_document_disturbances: what others used while many were measured. @shares: double, of the processors, which it
- * sorts; nothing is said of none */
-void ifm_document_disturbances(IfmDocument *document, GArray *shares, const char *what);
+ * sorts    @n_disturbed: of those, how many were (ifm_measurement_is_disturbed())    @what: one of them: "case" */
+void ifm_document_disturbances(IfmDocument *document, GArray *shares, gsize n_disturbed, const char *what);
 
 /** ifm_document_provenance_of: when and on what machine it was measured, alone. */
 void ifm_document_provenance_of(IfmDocument *document, const IfmMeasurement *measurement);

@@ -5,6 +5,7 @@
 #include <base/base.h>
 #include <base/fields.h>
 #include <learn/learn.h>
+#include <store/store.h>
 
 #include "kind-kernels.h"
 
@@ -150,15 +151,24 @@ gint64 study_threads_of(const IfmStudyRow *point)
     return used >= 1 ? (gint64)used : MAX(axis_of(point, "threads"), 1);
 }
 
-/* (transfer full) visit -> mean latency without load, ns */
+/* Alone: a visit of a kernel without load. */
+typedef struct
+{
+    double mean_ns;
+    gboolean disturbed;
+} Alone;
+
+/* (transfer full) visit -> Alone* */
 static GHashTable *list_idle(const IfmStudyTables *points)
 {
     GHashTable *idle = g_hash_table_new_full(g_str_hash, g_str_equal, g_free, g_free);
     for (guint i = 0; i < points->rows->len; i++)
     {
         const IfmStudyRow *point = points->rows->pdata[i];
+        const Alone one = { point->mean_ns,
+                            point->measurement != NULL && ifm_measurement_is_disturbed(point->measurement) };
         if (point->reason == NULL && g_strcmp0(ifm_member_text(point->axes, "load"), "none") == 0)
-            g_hash_table_replace(idle, visit_of(point), g_memdup2(&point->mean_ns, sizeof point->mean_ns));
+            g_hash_table_replace(idle, visit_of(point), g_memdup2(&one, sizeof one));
     }
     return idle;
 }
@@ -189,7 +199,9 @@ static void add_sample(IfmKernelSamples *samples, const IfmStudyRow *point, cons
     g_autofree char *visit = visit_of(point);
     g_autofree double *values = metrics_of(point, metrics);
     g_autofree char *runtime = runtime_of(environment);
-    const double *alone = g_hash_table_lookup(idle, visit), copies = (double)ifm_kernel_ring_copies(kernel->record);
+    const Alone *alone = g_hash_table_lookup(idle, visit);
+    const double said = ifm_member_number(environment, "ring.copies"),
+                 copies = said >= 1 ? said : (double)ifm_kernel_ring_copies(kernel->record, 0); /* as it was once */
     ifm_kernel_sample_init(&sample);
     ifm_kernel_sample_describe(&sample, kernel->record);
     sample.kernel_id = ifm_member_text(point->axes, "kernel");
@@ -201,6 +213,8 @@ static void add_sample(IfmKernelSamples *samples, const IfmStudyRow *point, cons
     sample.median_ms = point->median_ns / copies / 1e6;
     sample.std_ms = point->std_ns / copies / 1e6;
     sample.n = (double)point->n;
+    sample.ring_bytes = ifm_member_number(environment, "ring.bytes");
+    sample.cache_bytes = ifm_member_number(environment, "ring.cache_bytes");
     sample.cpu_ms = ifm_member_number(environment, "runs.cpu_median_ns") / copies / 1e6;
     sample.undisturbed_ms = ifm_member_number(environment, "runs.undisturbed_median_ns") / copies / 1e6;
     sample.interrupted = ifm_member_number(environment, "runs.n_interrupted");
@@ -210,7 +224,8 @@ static void add_sample(IfmKernelSamples *samples, const IfmStudyRow *point, cons
     sample.load_cores = study_load_cores_of(point);
     sample.load_level = (double)axis_of(point, "level") / 100;
     sample.achieved_load = sample.load_kind == IFM_LOAD_NONE ? 0 : ifm_member_number(environment, "stress.achieved_before");
-    sample.idle_ms = alone != NULL ? *alone / copies / 1e6 : (double)NAN;
+    sample.idle_ms = alone != NULL ? alone->mean_ns / copies / 1e6 : (double)NAN;
+    sample.disturbed = ifm_measurement_is_disturbed(point->measurement) || (alone != NULL && alone->disturbed);
     sample.roofline_ms = roofline_ms_of(point->device, &sample);
     sample.machine = ifm_member_text(environment, "machine.cpu");
     sample.runtime = runtime;

@@ -41,6 +41,7 @@ typedef struct
     GArray *stress;         /* int: IfmStressKind */
     GPtrArray *query_texts; /* char* "NAME=PROMQL", NULL-terminated */
     char *level;            /* of the optimisation of the models' graphs; NULL until they were looked for */
+    gint64 cache_bytes;     /* of the last level; 0: not read yet */
     GPtrArray *kernels;     /* StudyKernel*; NULL until they were looked for */
     GError *error;          /* why there are none */
 } KernelAxes;
@@ -529,6 +530,18 @@ static gboolean open_held_out(const KernelAxes *axes, HeldOut *model, const char
     return model->source.model != NULL || ifm_model_source_open(&request, &model->source, error);
 }
 
+/* Read once: it is asked for each case. */
+static gint64 cache_bytes_of(const IfmStudy *study)
+{
+    KernelAxes *axes = study->own;
+    if (axes->cache_bytes == 0)
+    {
+        json_auto_t *machine = ifm_sensor_machine(NULL);
+        axes->cache_bytes = MAX(ifm_sensor_last_cache_bytes(machine, NULL), 1);
+    }
+    return axes->cache_bytes;
+}
+
 static gboolean fill(IfmStudy *study, const char *folder, StudyCase *one, IfmCampaignItem *item, GError **error)
 {
     const KernelAxes *axes = study->own;
@@ -549,7 +562,7 @@ static gboolean fill(IfmStudy *study, const char *folder, StudyCase *one, IfmCam
     {
         model_case->model_name = visit->kernel->id;
         model_case->kernel = visit->kernel->json;
-        model_case->n_copies = ifm_kernel_ring_copies(visit->kernel->record);
+        model_case->n_copies = ifm_kernel_ring_copies(visit->kernel->record, cache_bytes_of(study));
     }
     else
     {

@@ -18,26 +18,22 @@
 
 /* --- trust ------------------------------------------------------------------------------------------------------------ */
 
-/* Shares of the processors that others used while the cases were measured, but for simulated devices, whose clock runs as
- * it is told. (transfer full) double */
-static GArray *disturbances_of(const IfmStudyTables *tables)
+/* What others used while the cases were measured, but for simulated devices, whose clock runs as it is told. */
+static void check_disturbance(IfmDocument *document, const IfmStudyTables *tables)
 {
-    GArray *shares = g_array_new(FALSE, FALSE, sizeof(double));
+    g_autoptr(GArray) shares = g_array_new(FALSE, FALSE, sizeof(double));
+    gsize n_disturbed = 0;
     for (guint i = 0; i < tables->rows->len; i++)
     {
         const IfmStudyRow *row = tables->rows->pdata[i];
         const double share =
             row->measurement != NULL ? ifm_member_number(row->measurement->environment, "others_ratio") : (double)NAN;
-        if (row->reason == NULL && isfinite(share) && !row->device->simulated)
-            g_array_append_val(shares, share);
+        if (row->reason != NULL || !isfinite(share) || row->device->simulated)
+            continue;
+        n_disturbed += ifm_measurement_is_disturbed(row->measurement);
+        g_array_append_val(shares, share);
     }
-    return shares;
-}
-
-static void check_disturbance(IfmDocument *document, const IfmStudyTables *tables)
-{
-    g_autoptr(GArray) shares = disturbances_of(tables);
-    ifm_document_disturbances(document, shares, "case");
+    ifm_document_disturbances(document, shares, n_disturbed, "case");
 }
 
 static void check_states(IfmDocument *document, const gsize counts[IFM_ROW_STATES], gsize n)

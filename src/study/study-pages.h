@@ -45,6 +45,7 @@ char *ifm_device_marked(const IfmStudyDevice *device);
  * interval. */
 void ifm_field_get_marked(const void *record, const void *user, IfmValue *value);
 void ifm_field_get_simulated(const void *record, const void *user, IfmValue *value);
+void ifm_field_get_disturbed(const void *record, const void *user, IfmValue *value);
 void ifm_field_get_width(const void *record, const void *user, IfmValue *value);
 /* ifm_study_note_files: Names the files of a study's folder. @files: "FILE (a remark), FILE, FOLDER/": those that are there
  * are named; a study without enough results does not have all. @folder: NULL: nothing is said */

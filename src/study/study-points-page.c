@@ -72,6 +72,7 @@ static const IfmField point_fields[] = {
     { "phase", "", IFM_FIELD_INTEGER, AT(phase), IFM_FIELD_NO_SCREEN },
     { "device", "", IFM_FIELD_TEXT, AT_VIA(device, device), IFM_FIELD_NO_SCREEN },
     { "simulated", "", IFM_FIELD_BOOLEAN, ifm_field_get_simulated, AT_AT(device), IFM_FIELD_NO_SCREEN },
+    { "disturbed", "", IFM_FIELD_BOOLEAN, ifm_field_get_disturbed, NULL, IFM_FIELD_NO_SCREEN },
     { "key", "", IFM_FIELD_TEXT, AT(key, .some = TRUE), IFM_FIELD_NO_SCREEN },
     { NULL },
 };

@@ -65,6 +65,13 @@ static void get_row_stop(const void *record, const void *user, IfmValue *value)
         ifm_value_set_text(value, row->measurement->stop_reason);
 }
 
+void ifm_field_get_disturbed(const void *record, const void *user, IfmValue *value)
+{
+    const IfmStudyRow *row = record;
+    if (row->measurement != NULL && row->n > 0)
+        ifm_value_set_boolean(value, ifm_measurement_is_disturbed(row->measurement));
+}
+
 /* Of what was measured; what was read in is marked by the table. */
 static void get_row_origin(const void *record, const void *user, IfmValue *value)
 {
@@ -103,6 +110,7 @@ const IfmField ifm_stage_row_fields[] = {
     { "interval_upper_ms", NULL, IFM_FIELD_REAL, ROW(interval.upper, .per = 1e6), EXPORT },
     { "n", "n", IFM_FIELD_INTEGER, get_row_n, NULL, IFM_FIELD_HIDE_EMPTY },
     { "stop_reason", NULL, IFM_FIELD_TEXT, get_row_stop, NULL, EXPORT },
+    { "disturbed", NULL, IFM_FIELD_BOOLEAN, ifm_field_get_disturbed, NULL, EXPORT },
     { "data_bytes", NULL, IFM_FIELD_INTEGER, ROW(table_bytes), EXPORT },
     { "read_bytes", NULL, IFM_FIELD_INTEGER, ROW(read_bytes), EXPORT },
     { "written_bytes", NULL, IFM_FIELD_INTEGER, ROW(written_bytes), EXPORT },
@@ -138,6 +146,7 @@ const IfmField ifm_raw_row_fields[] = {
     { "interval_upper_ms", NULL, IFM_FIELD_REAL, ROW(interval.upper, .per = 1e6) },
     { "n", NULL, IFM_FIELD_INTEGER, ROW(n) },
     { "stop_reason", NULL, IFM_FIELD_TEXT, get_row_stop },
+    { "disturbed", NULL, IFM_FIELD_BOOLEAN, ifm_field_get_disturbed },
     { "data_bytes", NULL, IFM_FIELD_INTEGER, ROW(table_bytes) },
     { "read_bytes", NULL, IFM_FIELD_INTEGER, ROW(read_bytes) },
     { "written_bytes", NULL, IFM_FIELD_INTEGER, ROW(written_bytes) },

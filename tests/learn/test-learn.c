@@ -210,7 +210,7 @@ static void test_noise(void)
         g_auto(LearnCases) cases = { 0 };
         const Law law = { .n_kernels = 600, .n_visits = 3, .spread = spreads[i], .seed = 9 };
         g_autoptr(IfmKernelSamples) samples = law_samples(&law);
-        g_assert_true(learn_cases_init(&cases, samples, NULL));
+        g_assert_true(learn_cases_init(&cases, samples, FALSE, NULL));
         double expected = 0;
         for (int k = -6000; k <= 6000; k++)
             expected += fabs(exp(spreads[i] * sqrt(2) * k / 1000) - 1) * exp(-k * k / 2e6) / sqrt(2 * G_PI) / 1000;
@@ -227,7 +227,7 @@ static void test_folds(void)
     const Law law = { .n_kernels = 60, .n_visits = 1, .loads = TRUE, .seed = 2 };
     g_autoptr(IfmKernelSamples) samples = law_samples(&law);
     guint sizes[IFM_LEARN_FOLDS] = { 0 };
-    g_assert_true(learn_cases_init(&cases, samples, NULL));
+    g_assert_true(learn_cases_init(&cases, samples, FALSE, NULL));
     g_autofree int *folds = learn_cases_folds(&cases, 1), *same = learn_cases_folds(&cases, 1),
                    *others = learn_cases_folds(&cases, 2);
     gsize n_moved = 0;
@@ -454,6 +454,67 @@ static void test_orphans(void)
     g_assert_cmpint(info.n_dropped, ==, 2);
 }
 
+/* Rows that something disturbed are left out and counted, also in the file and in what predictions say; asked for, they are
+ * learnt from, and that is said. Where nothing else is left, the refusal says why. */
+static void test_disturbed(void)
+{
+    const Law law = { .n_kernels = 60, .n_visits = 2, .seed = 1 };
+    IfmLearnOptions options = law_options();
+    g_autoptr(IfmKernelSamples) calm = law_samples(&law), samples = law_samples(&law), all = ifm_kernel_samples_new(NULL);
+    const gsize n = ifm_kernel_samples_n(samples);
+    g_autoptr(GError) error = NULL;
+    for (gsize i = 0; i < n; i++)
+    {
+        IfmKernelSample sample = *ifm_kernel_samples_at(calm, i);
+        sample.disturbed = 1;
+        sample.metrics = NULL;
+        ifm_kernel_samples_add(all, &sample);
+        if (i >= 10)
+            continue;
+        sample.latency_ms *= 3;
+        sample.median_ms *= 3;
+        ifm_kernel_samples_add(samples, &sample);
+    }
+    g_autoptr(IfmLatencyModel) model = ifm_learn_train(samples, &options, &error),
+                               clean = ifm_learn_train(calm, &options, NULL);
+    g_assert_no_error(error);
+    IfmLatencyModelInfo info;
+    ifm_latency_model_info(model, &info);
+    g_assert_cmpint(info.n_rows, ==, (gint64)n);
+    g_assert_cmpint(info.n_left_out, ==, 10);
+    g_assert_cmpint(info.n_disturbed, ==, 0);
+    json_auto_t *json = ifm_latency_model_to_json(model), *same = ifm_latency_model_to_json(clean);
+    g_assert_cmpint(json_integer_value(json_object_get(json, "n_left_out")), ==, 10);
+    g_assert_true(json_equal(json_object_get(json, "idle_trees"), json_object_get(same, "idle_trees")));
+    g_autofree char *none = ifm_latency_model_warning(clean, NULL, NULL),
+                    *few = ifm_latency_model_warning(model, NULL, NULL);
+    g_assert_null(none);
+    g_assert_nonnull(strstr(few, "without 10 rows"));
+    options.allow_disturbed = TRUE;
+    g_autoptr(IfmLatencyModel) marked = ifm_learn_train(samples, &options, &error);
+    g_assert_no_error(error);
+    json_auto_t *written = ifm_latency_model_to_json(marked);
+    g_autoptr(IfmLatencyModel) again = ifm_latency_model_from_json(written, "model", &error);
+    g_assert_no_error(error);
+    ifm_latency_model_info(again, &info);
+    g_assert_cmpint(info.n_rows, ==, (gint64)n + 10);
+    g_assert_cmpint(info.n_left_out, ==, 0);
+    g_assert_cmpint(info.n_disturbed, ==, 10);
+    g_autofree char *some = ifm_latency_model_warning(again, NULL, NULL);
+    g_assert_true(g_str_has_prefix(some, "10 of the "));
+    json_object_del(written, "n_left_out"); /* a file of an older version */
+    json_object_del(written, "n_disturbed");
+    g_autoptr(IfmLatencyModel) older = ifm_latency_model_from_json(written, "model", &error);
+    g_assert_no_error(error);
+    options.allow_disturbed = FALSE;
+    g_assert_null(ifm_learn_train(all, &options, &error));
+    g_assert_error(error, IFM_ERROR, IFM_ERROR_INVALID);
+    g_assert_nonnull(strstr(error->message, "disturbed rows are left out (--allow-disturbed"));
+    options.allow_disturbed = TRUE;
+    g_autoptr(IfmLatencyModel) of_all = ifm_learn_train(all, &options, NULL);
+    g_assert_nonnull(of_all);
+}
+
 /* What could not be read again is refused before it is written. */
 /* What all rows agree in is the model's; rows that say nothing agree with any. */
 static void test_origin(void)
@@ -567,6 +628,7 @@ int main(int argc, char **argv)
     g_test_add_func("/learn/no-load-data", test_no_load_data);
     g_test_add_func("/learn/refused", test_refused);
     g_test_add_func("/learn/orphans", test_orphans);
+    g_test_add_func("/learn/disturbed", test_disturbed);
     g_test_add_func("/learn/origin", test_origin);
     g_test_add_func("/learn/out-of-range", test_out_of_range);
     g_test_add_func("/learn/xgboost-message", test_xgboost_message);

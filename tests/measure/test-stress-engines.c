@@ -1,3 +1,5 @@
+#include <math.h>
+
 #include <base/fields.h>
 
 #include "runner-fixture.h"
@@ -43,6 +45,44 @@ static void test_record(void)
             g_assert_cmpfloat(ifm_member_number(measurement->environment, "metrics.before.values.copy_bytes_per_s"), >, 0);
             g_assert_nonnull(ifm_member(measurement->environment, "metrics.during.values"));
         }
+    fixture_clear(&fixture);
+}
+
+/* Beside a process that never leaves its core alone it is marked; while there is patience it is measured again. */
+static void test_disturbed(void)
+{
+    static const struct
+    {
+        const char *wait_ms;
+        gsize attempts;
+    } cases[] = { { "0", 1 }, { "2000", 2 } };
+    Fixture fixture;
+    fixture_init(&fixture, NULL);
+    for (gsize i = 0; i < G_N_ELEMENTS(cases) && has_onnxruntime(&fixture); i++)
+    {
+        g_setenv("IFM_IDLE_WAIT", cases[i].wait_ms, TRUE);
+        Fixture own;
+        fixture_init(&own, NULL);
+        g_autoptr(IfmStressor) other =
+            ifm_stressor_start(&(IfmStressOptions){ .kind = IFM_STRESS_GEMM, .intensity = 1, .cores = "0" }, NULL);
+        g_assert_nonnull(other);
+        IfmModelCase model_case = case_on(&own, DEVICE);
+        model_case.verify = FALSE;
+        model_case.protocol.runs = 40000;
+        g_autoptr(IfmMeasurement) measurement = measure(&own, &model_case);
+        assert_ok(measurement);
+        g_assert_true(json_is_true(json_object_get(measurement->environment, "disturbed")));
+        g_assert_nonnull(ifm_member_text(measurement->environment, "disturbed_why"));
+        g_assert_true(ifm_measurement_is_disturbed(measurement));
+        const double attempts = ifm_member_number(measurement->environment, "attempts");
+        g_assert_cmpfloat(isnan(attempts) ? 1 : attempts, >=, cases[i].attempts);
+        const json_t *runs = json_object_get(measurement->environment, "runs");
+        g_assert_cmpstr(ifm_member_text(runs, "cpu"), ==, "thread");
+        g_assert_cmpfloat(ifm_member_number(runs, "n_interrupted"), >, 0);
+        ifm_stressor_free(g_steal_pointer(&other));
+        fixture_clear(&own);
+    }
+    g_setenv("IFM_IDLE_WAIT", "0", TRUE);
     fixture_clear(&fixture);
 }
 
@@ -131,6 +171,7 @@ int main(int argc, char **argv)
 {
     g_test_init(&argc, &argv, NULL);
     g_test_add_func("/stressed/record", test_record);
+    g_test_add_func("/stressed/disturbed", test_disturbed);
     g_test_add_func("/stressed/key", test_key);
     g_test_add_func("/stressed/refused", test_refused);
     g_test_add_func("/stressed/kernel", test_kernel);

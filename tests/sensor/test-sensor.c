@@ -191,7 +191,7 @@ static void test_environment_throttled(void)
     {
         json_auto_t *before = json_pack("{s:{s:i}}", "throttle_counts", "core", counts[i].before);
         json_auto_t *after = json_pack("{s:{s:i}}", "throttle_counts", "core", counts[i].after);
-        json_auto_t *environment = ifm_sensor_environment(machine, before, after);
+        json_auto_t *environment = ifm_sensor_environment(machine, before, after, NULL, 0);
         assert_warnings(environment, counts[i].warnings);
     }
 }
@@ -203,7 +203,7 @@ static void test_environment_hot(void)
     json_auto_t *after = ifm_sensor_snapshot(hot_root);
     json_object_set_new(before, "unix_ms", json_integer(1000000));
     json_object_set_new(after, "unix_ms", json_integer(1010000));
-    json_auto_t *environment = ifm_sensor_environment(machine, before, after);
+    json_auto_t *environment = ifm_sensor_environment(machine, before, after, NULL, 0);
     const char *const governor =
         "the clock governor is powersave: the clock follows the load (performance keeps it steady)";
     const char *const expected[] = { "the processor clock fell by 50 % meanwhile (4200 MHz to 2100 MHz)",
@@ -229,11 +229,11 @@ static void test_environment_quiet(void)
     static const char *const none[] = { NULL };
     g_autofree char *root = machine_root("vm");
     json_auto_t *machine = ifm_sensor_machine(root), *snapshot = ifm_sensor_snapshot(root);
-    json_auto_t *environment = ifm_sensor_environment(machine, snapshot, snapshot);
+    json_auto_t *environment = ifm_sensor_environment(machine, snapshot, snapshot, NULL, 0);
     assert_warnings(environment, none);
     assert_member(environment, "others_ratio", "null");
     assert_member(environment, "steal_ratio", "null");
-    json_auto_t *nothing = ifm_sensor_environment(NULL, NULL, NULL);
+    json_auto_t *nothing = ifm_sensor_environment(NULL, NULL, NULL, NULL, 0);
     assert_warnings(nothing, none);
     assert_member(nothing, "machine", "null");
 }
@@ -255,12 +255,12 @@ static void test_environment_steal(void)
     json_auto_t *snapshot = ifm_sensor_snapshot(root);
     json_auto_t *before = with_jiffies(snapshot, 1000, 0, 1000, 50);
     json_auto_t *after = with_jiffies(snapshot, 1080, 15, 1005, 130); /* 80 busy, all of them ours; 15 of 100 stolen */
-    json_auto_t *environment = ifm_sensor_environment(NULL, before, after);
+    json_auto_t *environment = ifm_sensor_environment(NULL, before, after, NULL, 0);
     const char *const expected[] = { "the hypervisor took away 15 % of the processors (steal time)", NULL };
     assert_warnings(environment, expected);
     assert_member(environment, "others_ratio", "0.0");
     /* counters that went back (a processor was off meanwhile) are left out */
-    json_auto_t *backwards = ifm_sensor_environment(NULL, after, before);
+    json_auto_t *backwards = ifm_sensor_environment(NULL, after, before, NULL, 0);
     assert_member(backwards, "others_ratio", "null");
 }
 
@@ -272,7 +272,7 @@ static json_t *throttled_environment(const char *machine)
     json_auto_t *before = ifm_sensor_snapshot(root), *after = ifm_sensor_snapshot(later);
     json_object_set_new(before, "unix_ms", json_integer(1000));
     json_object_set_new(after, "unix_ms", json_integer(2000));
-    return ifm_sensor_environment(NULL, before, after);
+    return ifm_sensor_environment(NULL, before, after, NULL, 0);
 }
 
 /* A quota of processor time that was used up takes the processor away, as a hypervisor does. */
@@ -297,12 +297,13 @@ static void test_environment_quota(void)
     assert_canonical(quotas, "[{\"group\":\"/pod\",\"processors\":1.5,\"throttled\":40,\"throttled_us\":900000}]");
     /* what did not have to wait is not disturbed */
     const char *const none[] = { NULL };
-    json_auto_t *same = ifm_sensor_environment(NULL, json_object_get(two, "before"), json_object_get(two, "before"));
+    json_auto_t *same =
+        ifm_sensor_environment(NULL, json_object_get(two, "before"), json_object_get(two, "before"), NULL, 0);
     assert_warnings(same, none);
     g_autofree char *vm = machine_root("vm");
     json_auto_t *free_one = ifm_sensor_snapshot(vm);
     assert_member(free_one, "cpu_quotas", "[]");
-    json_auto_t *unlimited = ifm_sensor_environment(NULL, free_one, free_one);
+    json_auto_t *unlimited = ifm_sensor_environment(NULL, free_one, free_one, NULL, 0);
     assert_member(unlimited, "throttled_ratio", "null");
 }
 
@@ -354,7 +355,7 @@ static void check_keys(const char *root)
                                             "temperature_c",   "cpu_jiffies", "own_jiffies", "memory_available_bytes",
                                             "throttle_counts", "pressure" };
     json_auto_t *machine = ifm_sensor_machine(root), *snapshot = ifm_sensor_snapshot(root);
-    json_auto_t *environment = ifm_sensor_environment(machine, snapshot, snapshot);
+    json_auto_t *environment = ifm_sensor_environment(machine, snapshot, snapshot, NULL, 0);
     for (gsize i = 0; i < G_N_ELEMENTS(facts); i++)
         g_assert_nonnull(json_object_get(machine, facts[i]));
     for (gsize i = 0; i < G_N_ELEMENTS(readings); i++)
@@ -460,7 +461,7 @@ static void test_documented(void)
     g_autofree char *root = machine_root("laptop"), *formats = NULL;
     g_assert_true(g_file_get_contents(IFM_SOURCE_DIR "/docs/formats.md", &formats, NULL, NULL));
     json_auto_t *machine = ifm_sensor_machine(root), *snapshot = ifm_sensor_snapshot(root);
-    json_auto_t *environment = ifm_sensor_environment(machine, snapshot, snapshot);
+    json_auto_t *environment = ifm_sensor_environment(machine, snapshot, snapshot, NULL, 0);
     assert_documented(environment, formats);
 }
 

@@ -4,6 +4,8 @@
 
 #include <base/base.h>
 #include <base/fields.h>
+#include <onnx/fused-kernel.h>
+#include <sensor/sensor.h>
 #include <store/store.h>
 
 #include "../worker-private.h"
@@ -17,6 +19,21 @@ static void describe_environment(Worker *worker)
         json_pack("{s:o,s:s,s:s,s:i,s:b,s:[]}", "runtime", worker_engine_to_json(worker->engine), "device",
                   model_case->device, "dtype", ifm_dtype_name(model_case->dtype), "threads_asked", model_case->threads,
                   "native_async", model_case->native_async, "warnings");
+}
+
+/* What the copies of a kernel hold together, beside what the last-level cache does. */
+static void describe_ring(Worker *worker)
+{
+    const IfmModelCase *model_case = worker_model_case(worker);
+    json_auto_t *machine = ifm_sensor_machine(NULL);
+    g_autoptr(IfmKernelRecord) record = ifm_kernel_record_from_json(model_case->kernel, "kernel", NULL);
+    const gint64 bytes = record != NULL ? ifm_kernel_bytes(record) * (gint64)model_case->n_copies : 0,
+                 cache_bytes = ifm_sensor_last_cache_bytes(machine, NULL);
+    json_object_set_new(worker->measurement->environment, "ring",
+                        json_pack("{s:I,s:I,s:o,s:o}", "copies", (json_int_t)model_case->n_copies, "bytes",
+                                  (json_int_t)bytes, "cache_bytes",
+                                  cache_bytes > 0 ? json_integer(cache_bytes) : json_null(), "exceeds_cache",
+                                  cache_bytes > 0 ? json_boolean(bytes > cache_bytes) : json_null()));
 }
 
 /* From a cache or not: null where no cache was asked for, or the device has none. */
@@ -111,6 +128,8 @@ gboolean worker_model_prepare(Worker *worker, const json_t *request, GError **er
     if (worker->engine == NULL)
         return FALSE;
     describe_environment(worker);
+    if (model_case->kernel != NULL)
+        describe_ring(worker);
     worker_report_base(worker);
     if (!worker_go_on(worker, "reading the model", 1, error))
         return FALSE;

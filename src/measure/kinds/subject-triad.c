@@ -63,19 +63,14 @@ static gint64 n_sharing(const char *root, int index)
 gsize ifm_triad_cache_bytes(const char *root)
 {
     json_auto_t *machine = ifm_sensor_machine(root);
-    const json_t *caches = json_object_get(machine, "caches_bytes");
     gint64 processors = json_integer_value(json_object_get(machine, "logical_processors"));
-    static const char *const names[] = { "L4", "L3", "L2", NULL };
-    for (int i = 0; names[i] != NULL; i++)
-    {
-        gint64 bytes = json_integer_value(json_object_get(caches, names[i]));
-        if (bytes <= 0)
-            continue;
-        /* the kernel numbers caches of the first processor L1d, L1i, L2, L3, L4 */
-        gint64 sharing = n_sharing(root, names[i][1] - '0');
-        return (gsize)bytes * (gsize)MAX((processors + sharing - 1) / sharing, 1);
-    }
-    return CACHE_UNKNOWN;
+    int level = 0;
+    const gint64 bytes = ifm_sensor_last_cache_bytes(machine, &level);
+    if (bytes <= 0)
+        return CACHE_UNKNOWN;
+    /* the kernel numbers caches of the first processor L1d, L1i, L2, L3, L4 */
+    const gint64 sharing = n_sharing(root, level);
+    return (gsize)bytes * (gsize)MAX((processors + sharing - 1) / sharing, 1);
 }
 
 gsize ifm_triad_level_bytes(const char *root, const char *level, int n_threads)
