@@ -5,6 +5,7 @@
 #include <base/fields.h>
 #include <document/summary.h>
 #include <document/words.h>
+#include <store/store.h>
 #include <store/trust.h>
 
 #include "study-answers.h"

@@ -1,5 +1,7 @@
 #include <math.h>
 
+#include <store/store.h>
+
 #include "study-pages.h"
 
 /* What a study's rows, fits and links are made of, for every printer. */
