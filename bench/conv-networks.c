@@ -78,9 +78,10 @@ static void score_layers(const IfmConvLearned *others, const IfmConvPoint *first
         return;
     score->network_noise += fabs(first->point->median_ns / again->point->median_ns - 1);
     score->n_networks++;
+    const double weights_bytes = ifm_conv_weights_bytes(first->layers);
     for (guint i = 0; i < first->layers->len; i++)
     {
-        const double predicted = ifm_conv_learned_layer(others, first->layers->pdata[i], first->algorithm),
+        const double predicted = ifm_conv_learned_layer(others, first->layers->pdata[i], weights_bytes, first->algorithm),
                      measured = time_of(again, i), before = time_of(first, i);
         if (!(predicted > 0) || !(measured > 0) || !(before > 0))
             continue;
@@ -93,6 +94,7 @@ static void score_layers(const IfmConvLearned *others, const IfmConvPoint *first
 /* The layers of a network at a size: what the predicted choice takes over the fastest. @of: any of its points */
 static void score_choices(const IfmConvLearned *others, const IfmConvPoint *of, const Visit *second, Score *score)
 {
+    const double weights_bytes = ifm_conv_weights_bytes(of->layers);
     for (guint layer = 0; layer < of->layers->len; layer++)
     {
         double least_predicted = (double)INFINITY, chosen = (double)NAN, fastest = (double)INFINITY;
@@ -101,7 +103,8 @@ static void score_choices(const IfmConvLearned *others, const IfmConvPoint *of, 
             const IfmConvPoint *point = second->findings->points->pdata[i];
             if (!is_measured(point) || point->input_size != of->input_size || !g_str_equal(point->model, of->model))
                 continue;
-            const double predicted = ifm_conv_learned_layer(others, of->layers->pdata[layer], point->algorithm),
+            const double predicted =
+                             ifm_conv_learned_layer(others, of->layers->pdata[layer], weights_bytes, point->algorithm),
                          measured = time_of(point, layer);
             if (!(measured > 0))
                 continue;
@@ -119,12 +122,12 @@ static void score_choices(const IfmConvLearned *others, const IfmConvPoint *of, 
     }
 }
 
-static void leave_out(const Visit *first, const Visit *second, const char *model, const IfmStudyDevice *device,
+static void leave_out(const Visit *first, const Visit *second, const char *model, const IfmConvSetting *setting,
                       Score *score)
 {
     g_autoptr(GError) error = NULL;
     g_autoptr(GHashTable) sizes = g_hash_table_new(NULL, NULL);
-    g_autoptr(IfmConvLearned) others = ifm_conv_learn(first->findings, device, model, &error);
+    g_autoptr(IfmConvLearned) others = ifm_conv_learn(first->findings, setting, model, &error);
     Score own = { 0 };
     if (others == NULL)
         conv_study_fail(model, error);
@@ -172,18 +175,20 @@ int main(int argc, char **argv)
         conv_study_fail("a folder for its results", error);
     const Visit first = measure(study, folder, "first"), second = measure(study, folder, "second");
     g_autoptr(GPtrArray) models = g_ptr_array_new();
-    const IfmStudyDevice *device = NULL;
+    g_autoptr(GArray) settings = ifm_conv_settings(first.findings);
+    const IfmConvSetting *setting = &g_array_index(settings, IfmConvSetting, 0);
     Score score = { 0 };
+    if (settings->len != 1)
+        conv_study_fail("the study has not one device", NULL);
     for (guint i = 0; i < first.findings->points->len; i++)
     {
         const IfmConvPoint *point = first.findings->points->pdata[i];
         if (is_measured(point) && !g_ptr_array_find_with_equal_func(models, point->model, g_str_equal, NULL))
             g_ptr_array_add(models, (gpointer)point->model);
-        device = point->point->device;
     }
     for (guint i = 0; i < models->len; i++)
-        leave_out(&first, &second, models->pdata[i], device, &score);
-    g_autoptr(GArray) errors = ifm_conv_learned_errors(first.findings, device);
+        leave_out(&first, &second, models->pdata[i], setting, &score);
+    g_autoptr(GArray) errors = ifm_conv_learned_errors(first.findings, setting);
     double sum = 0;
     for (guint i = 0; i < errors->len; i++)
         sum += g_array_index(errors, double, i);

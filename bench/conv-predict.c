@@ -69,7 +69,7 @@ static void leave_out(IfmStudyTables *points, const char *model, gint64 size, Sc
         if (size_of(all->pdata[i]) != size)
             g_ptr_array_add(others, all->pdata[i]);
     points->rows = others;
-    g_autoptr(GArray) predictions = ifm_conv_predict(points, model, size, &error);
+    g_autoptr(GArray) predictions = ifm_conv_predict(points, model, size, 0, &error);
     points->rows = all;
     if (predictions == NULL)
         conv_study_fail(model, error);

@@ -453,11 +453,11 @@ IfmDocument *ifm_study_results_document(const IfmStudyResults *results, IfmStudy
  * ifm_conv_predict: Interpolates linearly between the logarithms of size and time: of the whole inference, or of each
  * convolution and of the ratio of the whole to their sum. Beyond the measured sizes the last two are followed, which is a
  * guess. Power is interpolated alike.
- * @model: as the study names it    @size: height and width of the image
+ * @model: as the study names it    @size: height and width of the image    @threads: 0: as the study measured
  * Returns: (transfer full) IfmConvPrediction, by device, the fastest first. NULL with IFM_ERROR_INVALID: a study of another
- * kind, a model that is none of its (the nearest named), no algorithm with 2 sizes.
+ * kind, a model that is none of its (the nearest named), no algorithm with 2 sizes, another number of threads.
  */
-GArray *ifm_conv_predict(const IfmStudyTables *points, const char *model, gint64 size, GError **error);
+GArray *ifm_conv_predict(const IfmStudyTables *points, const char *model, gint64 size, gint64 threads, GError **error);
 
 /** ifm_lookup_at: @latency_ns: (out)    @origin: (out) (optional) IFM_GRID_OUTSIDE: extrapolated, a guess
  * Returns: FALSE with IFM_ERROR_INVALID for a size not above 0. */

@@ -259,9 +259,9 @@ def study_merge(
 def study_predict(
     *arguments: Any, progress: bool | Callable[[dict[str, Any]], object] | None = ..., html: _Path |
     None = ..., figures: _Path | None = ..., document: _Path | None = ..., all: bool | None = ...,
-    model: _Text | None = ..., dim: _Pairs | None = ..., size: int | None = ..., json: _Path | None
-    = ..., csv: _Path | None = ..., output: _Path | None = ..., quiet: bool | None = ..., log: _Path
-    | None = ...) -> Result: ...
+    model: _Text | None = ..., dim: _Pairs | None = ..., size: int | None = ..., threads: int | None
+    = ..., json: _Path | None = ..., csv: _Path | None = ..., output: _Path | None = ..., quiet:
+    bool | None = ..., log: _Path | None = ...) -> Result: ...
 
 def study_run(
     *arguments: Any, devices: str | Sequence[str] | Mapping[str, str] | None = ..., progress: bool |
@@ -330,9 +330,9 @@ def tune(
     _Pairs | None = ..., allow_outside_data: bool | None = ..., threads: int | None = ..., option:
     _Pairs | None = ..., margin: float | str | None = ..., time_budget: _Duration | None = ...,
     seed: int | None = ..., timeout: _Duration | None = ..., memory_limit: int | str | None = ...,
-    output: _Path | None = ..., show: _Path | None = ..., list: bool | None = ..., clear: bool |
-    None = ..., cache: _Path | None = ..., document: _Path | None = ..., json: _Path | None = ...,
-    quiet: bool | None = ..., log: _Path | None = ...) -> Result: ...
+    output: _Path | None = ..., predict: _Text | None = ..., show: _Path | None = ..., list: bool |
+    None = ..., clear: bool | None = ..., cache: _Path | None = ..., document: _Path | None = ...,
+    json: _Path | None = ..., quiet: bool | None = ..., log: _Path | None = ...) -> Result: ...
 
 def zoo(
     *arguments: Any, progress: bool | Callable[[dict[str, Any]], object] | None = ..., document:

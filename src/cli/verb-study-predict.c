@@ -11,7 +11,8 @@ static int run_predict(const Arguments *arguments)
     g_auto(IfmStudyPlace) place = { 0 };
     g_autoptr(GError) error = NULL;
     const char *model = cli_text(arguments, "model");
-    const gint64 size = cli_given(arguments, "size") ? cli_integer(arguments, "size") : 0;
+    const gint64 size = cli_given(arguments, "size") ? cli_integer(arguments, "size") : 0,
+                 threads = cli_given(arguments, "threads") ? cli_integer(arguments, "threads") : 0;
     if (model == NULL)
         return cli_usage("needs --model: what to predict");
     if (!ifm_study_place_find(&place, cli_positional(arguments)[0], cli_text(arguments, "output"), &error))
@@ -26,8 +27,8 @@ static int run_predict(const Arguments *arguments)
     const IfmModelOptions options = { .dims = cli_texts(arguments, "dim") };
     if (!is_other && size == 0)
         return cli_usage("needs --size: %s is predicted between the sizes that were measured", model);
-    g_autoptr(GArray) predictions = is_other ? ifm_conv_predict_network(points, model, size, &options, &error)
-                                             : ifm_conv_predict(points, model, size, &error);
+    g_autoptr(GArray) predictions = is_other ? ifm_conv_predict_network(points, model, size, threads, &options, &error)
+                                             : ifm_conv_predict(points, model, size, threads, &error);
     if (predictions == NULL)
         return cli_fail(error);
     return cli_answer(arguments,
@@ -39,6 +40,8 @@ static const IfmOption predict_options[] = {
       .letter = 'm' },
     { "dim", IFM_OPTION_TEXT, "NAME=SIZE", "size of a free dimension of such a model", .repeatable = TRUE },
     { "size", IFM_OPTION_COUNT, "N", "height and width of the image", .minimum = 1, .maximum = 16384, .letter = 's' },
+    { "threads", IFM_OPTION_COUNT, "N", "with so many threads, with which the study has to have measured", .minimum = 1,
+      .maximum = 4096, .letter = 't' },
     { "json", IFM_OPTION_OUTPUT, "FILE", "write the predictions as JSON; - is standard output" },
     { "csv", IFM_OPTION_OUTPUT, "FILE", "write a row an algorithm and device as CSV; - is standard output" },
     { NULL },

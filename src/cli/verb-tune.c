@@ -2,6 +2,8 @@
 
 #include <inferometer/engine.h>
 #include <profile/tune.h>
+#include <study/findings.h>
+#include <study/study.h>
 
 #include "cli.h"
 
@@ -53,10 +55,41 @@ static int show(const Arguments *arguments, const char *path)
     return document != NULL ? cli_answer(arguments, (Answer){ .document = document, .json = json }) : cli_fail(error);
 }
 
+/* What a study measured: its points outlive the tuning. */
+typedef struct
+{
+    IfmStudyPlace place;
+    IfmStore *store;
+    IfmStudyTables *points;
+    IfmTunePredictor predictor;
+} Predicting;
+
+static void predicting_clear(Predicting *self)
+{
+    g_clear_pointer(&self->points, ifm_study_tables_free);
+    g_clear_pointer(&self->store, ifm_store_close);
+    ifm_study_place_clear(&self->place);
+}
+G_DEFINE_AUTO_CLEANUP_CLEAR_FUNC(Predicting, predicting_clear)
+
+static gboolean predicting_init(Predicting *self, const char *study, GError **error)
+{
+    if (!ifm_study_place_find(&self->place, study, NULL, error))
+        return FALSE;
+    self->store = ifm_study_place_open(&self->place, IFM_STORE_READ, error);
+    self->points = self->store != NULL ? ifm_study_tables(NULL, self->store, error) : NULL;
+    if (self->points == NULL || !ifm_conv_predict_check(self->points, error))
+        return FALSE;
+    self->predictor = (IfmTunePredictor){ self->points->name, ifm_conv_choose, self->points };
+    return TRUE;
+}
+
 static int tune(const Arguments *arguments, const char *model)
 {
     g_autoptr(Progress) progress = progress_new(arguments);
     const IfmProfileWatch reported = progress_watch(progress);
+    const char *study = cli_text(arguments, "predict");
+    g_auto(Predicting) predicting = { 0 };
     g_auto(IfmTuned) tuned = { 0 };
     g_autoptr(GError) error = NULL;
     IfmTuneOptions options;
@@ -64,6 +97,9 @@ static int tune(const Arguments *arguments, const char *model)
     cli_fill(arguments, ifm_tune_options, &options);
     options.model = model;
     options.watch = &reported;
+    if (study != NULL && !predicting_init(&predicting, study, &error))
+        return cli_fail(error);
+    options.predictor = study != NULL ? &predicting.predictor : NULL;
     const gboolean is_done = ifm_tune_model(&options, cli_interrupt_install(), &tuned, &error);
     const int number = cli_interrupt_signal();
     if (!is_done && number != 0)
@@ -80,6 +116,12 @@ static int tune(const Arguments *arguments, const char *model)
     cli_complain("%s is not written: %s", options.path, tuned.why);
     return CLI_EXIT_FAILED;
 }
+
+static const IfmOption predict_options[] = {
+    { "predict", IFM_OPTION_TEXT, "STUDY",
+      "do not measure the algorithms: predict them from a study of kind conv-algorithms, or a folder with its results" },
+    { NULL },
+};
 
 static const IfmOption show_options[] = {
     { "show", IFM_OPTION_FILE, "FILE", "what a tuned model was tuned for, and what would be replaced here",
@@ -110,6 +152,8 @@ static int run_tune(const Arguments *arguments)
 {
     const char *model = cli_positional(arguments)[0], *shown = cli_text(arguments, "show");
     const char *of_tuning = first_given(arguments, ifm_tune_options);
+    if (of_tuning == NULL)
+        of_tuning = first_given(arguments, predict_options);
     if (shown != NULL && model != NULL)
         return cli_usage("--show FILE looks at a tuned model: it takes no other");
     if (model == NULL && of_tuning != NULL)
@@ -126,7 +170,7 @@ const Verb verb_tune = {
     .summary = "write a model whose convolutions run the fastest way",
     .arguments = "[MODEL]",
     .positional = POSITIONAL_FILE,
-    .tables = { ifm_tune_options, show_options, cache_options, cli_document_options, cli_json_options,
+    .tables = { ifm_tune_options, predict_options, show_options, cache_options, cli_document_options, cli_json_options,
                 cli_progress_options },
     .details =
         "The convolutions of the model with what lies between them become nodes of the operator inferometer:Region. Their "
@@ -134,11 +178,16 @@ const Verb verb_tune = {
         "processes. "
         "Where it is faster, with the interval of compare, and its outputs are right, it is written; else nothing is, one "
         "line says why, and the exit status is 1.\n"
+        "With --predict no algorithm is measured: each is chosen by the shape of its layer, in about a second. The whole "
+        "is "
+        "compared all the same.\n"
         "Any program with ONNX Runtime 1.17 or newer loads the file, with libinferometer_ops.so registered. It is right on "
         "every processor: an algorithm that one lacks is replaced.\n"
         "Without a model, and with --list, it shows what profile --conv best measured of each layer shape. That cache is "
         "$IFM_TUNING_CACHE, or inferometer/convolutions.json in $XDG_CACHE_HOME (~/.cache).",
     .examples = { { "inferometer tune model.onnx --threads 4 -o tuned.onnx", "writes the model, tuned for four threads" },
+                  { "inferometer tune model.onnx --predict conv-algorithms -d onnxruntime:CPU@0 -o tuned.onnx",
+                    "chooses the algorithms by what a study measured of other networks" },
                   { "inferometer tune --show tuned.onnx", "says what it was tuned for, and what would be replaced here" },
                   { "inferometer tune --list", "shows the algorithm that was the fastest for each layer shape" } },
     .run = run_tune,

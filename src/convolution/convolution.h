@@ -28,7 +28,8 @@ typedef struct
     gint64 workspace_bytes;
     gboolean fell_back;
     gint64 in_channels, out_channels, kernel_rows, kernel_columns, macs;
-    gint64 groups, stride_rows, stride_columns, dilation_rows, dilation_columns; /* 0: not recorded */
+    /* 0: not recorded */
+    gint64 groups, stride_rows, stride_columns, dilation_rows, dilation_columns, batch, out_rows, out_columns;
 } IfmConvLayer;
 
 /** ifm_conv_layer_fields: of IfmConvLayer, as files and stores have it. */

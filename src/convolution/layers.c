@@ -22,6 +22,9 @@ const IfmRecordField ifm_conv_layer_fields[] = {
     { FIELD(INT64, stride_columns), .optional = TRUE },
     { FIELD(INT64, dilation_rows), .optional = TRUE },
     { FIELD(INT64, dilation_columns), .optional = TRUE },
+    { FIELD(INT64, batch), .optional = TRUE },
+    { FIELD(INT64, out_rows), .optional = TRUE },
+    { FIELD(INT64, out_columns), .optional = TRUE },
     { NULL },
 };
 

@@ -3,7 +3,7 @@
 
 #include "learn-private.h"
 
-#define MAX_TERMS 3
+#define MAX_TERMS IFM_LINE_MAX_TERMS
 
 /* Gaussian elimination with pivots of a symmetric system of up to MAX_TERMS unknowns. FALSE: singular. */
 static gboolean solve(double matrix[MAX_TERMS][MAX_TERMS + 1], gsize n)

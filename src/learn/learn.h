@@ -177,9 +177,40 @@ char *ifm_evaluated_why(const IfmEvaluated *row);
 
 /* --- lines --------------------------------------------------------------------------------------------------------- */
 
+#define IFM_LINE_MAX_TERMS 7
+
 /** ifm_fit_line: Weights of the terms, none below 0, by least squares of relative errors.
- * @terms: [n x n_terms], n_terms up to 3    @y: [n], above 0    @weights: (out) [n_terms] */
+ * @terms: [n x n_terms], n_terms up to IFM_LINE_MAX_TERMS    @y: [n], above 0    @weights: (out) [n_terms] */
 void ifm_fit_line(const double *terms, const double *y, gsize n, gsize n_terms, double *weights);
+
+/* --- smooth functions ---------------------------------------------------------------------------------------------- */
+
+/** IfmSmooth: a smooth function through scattered points, which goes back to 0 far from all of them. */
+typedef struct IfmSmooth IfmSmooth;
+
+/** IfmSmoothPoints: @x: [n x n_columns], scaled so that a step of 1 counts alike in all columns    @y: [n], around 0
+ * @groups: [n] what is left out together; used with @left_out alone */
+typedef struct
+{
+    const double *x, *y;
+    const guint *groups;
+    gsize n, n_columns;
+} IfmSmoothPoints;
+
+/**
+ * ifm_smooth_new: The mean of a Gaussian process with Matérn's kernel of 3/2.
+ * Equals: y(x) = sum w[i] k(x, x[i]), (K + noise I) w = y, k(a, b) = (1 + d) exp(-d), d = sqrt(3) |a - b| / reach
+ * @noise: above 0: the variance of a single y over that of the function
+ * @left_out: (out) (nullable) [n] of each point the value without its group
+ * Returns: (transfer full) NULL where the points are no numbers
+ * Source: Rasmussen and Williams, Gaussian Processes for Machine Learning, 2.2, 4.2, 5.4
+ */
+IfmSmooth *ifm_smooth_new(const IfmSmoothPoints *points, double reach, double noise, double *left_out);
+void ifm_smooth_free(IfmSmooth *self);
+G_DEFINE_AUTOPTR_CLEANUP_FUNC(IfmSmooth, ifm_smooth_free)
+
+/** ifm_smooth_at: @x: [n_columns] */
+double ifm_smooth_at(const IfmSmooth *self, const double *x);
 
 /* --- predicting a model -------------------------------------------------------------------------------------------- */
 

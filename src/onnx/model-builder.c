@@ -2,6 +2,7 @@
 #include <string.h>
 
 #include "onnx-private.h"
+#include "outline.h"
 
 /* A builder makes an ONNX model from ports, weights, nodes and attributes, or from copies of another model's parts. */
 
@@ -223,6 +224,11 @@ void ifm_model_builder_external(IfmModelBuilder *builder, const char *location)
         builder->location = g_strdup(location);
 }
 
+void ifm_model_builder_outline(IfmModelBuilder *builder)
+{
+    builder->outline = TRUE;
+}
+
 static void add_external_value(Onnx__TensorProto *tensor, const char *key, const char *value)
 {
     ifm_onnx_add_entry(&tensor->external_data, &tensor->n_external_data, key, value);
@@ -269,7 +275,8 @@ void ifm_model_builder_drawn_weight(IfmModelBuilder *builder, const char *name, 
 /* make_external: The padding between two weights is zeros. */
 static gboolean make_external(IfmModelBuilder *builder)
 {
-    if (builder->external_size == 0 || (builder->external = g_try_malloc0(builder->external_size)) != NULL)
+    if (builder->external_size == 0 || builder->outline ||
+        (builder->external = g_try_malloc0(builder->external_size)) != NULL)
         return TRUE;
     fail(builder, "no memory for %zu bytes of weights", builder->external_size);
     builder->error->code = IFM_ERROR_MEMORY;
@@ -283,6 +290,8 @@ static void draw_weights(IfmModelBuilder *builder)
     {
         const RandomWeight *weight = &g_array_index(builder->drawn, RandomWeight, i);
         Onnx__TensorProto *proto = weight->tensor;
+        if (weight->external && builder->outline)
+            continue;
         good = weight->external || make_room(builder, proto);
         if (good && weight->by_index)
         {

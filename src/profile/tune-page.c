@@ -13,6 +13,28 @@
 
 #define LAYER(member) IFM_MEMBER(IfmTuneLayer, member)
 
+/* What was not measured, or not predicted, has none. */
+static void set_duration(IfmValue *value, double ns)
+{
+    if (ns > 0)
+        ifm_value_set_real(value, ns);
+}
+
+static void get_time(const void *record, const void *user, IfmValue *value)
+{
+    set_duration(value, ((const IfmTuneLayer *)record)->time_ns);
+}
+
+static void get_rule(const void *record, const void *user, IfmValue *value)
+{
+    set_duration(value, ((const IfmTuneLayer *)record)->rule_ns);
+}
+
+static void get_predicted(const void *record, const void *user, IfmValue *value)
+{
+    set_duration(value, ((const IfmTuneLayer *)record)->predicted_ns);
+}
+
 static void get_gain(const void *record, const void *user, IfmValue *value)
 {
     const IfmTuneLayer *layer = record;
@@ -23,9 +45,10 @@ static void get_gain(const void *record, const void *user, IfmValue *value)
 static const IfmField layer_fields[] = {
     { "layer", "layer", IFM_FIELD_TEXT, LAYER(layer), IFM_FIELD_BREAK },
     { "algorithm", "algorithm", IFM_FIELD_TEXT, LAYER(algorithm) },
-    { "time_ns", "time", IFM_FIELD_DURATION, LAYER(time_ns) },
-    { "rule_ns", "rule's", IFM_FIELD_DURATION, LAYER(rule_ns) },
-    { "gain", "rule / it", IFM_FIELD_REAL, get_gain },
+    { "time_ns", "time", IFM_FIELD_DURATION, get_time, NULL, IFM_FIELD_HIDE_EMPTY },
+    { "rule_ns", "rule's", IFM_FIELD_DURATION, get_rule, NULL, IFM_FIELD_HIDE_EMPTY },
+    { "gain", "rule / it", IFM_FIELD_REAL, get_gain, NULL, IFM_FIELD_HIDE_EMPTY },
+    { "predicted_ns", "predicted", IFM_FIELD_DURATION, get_predicted, NULL, IFM_FIELD_HIDE_EMPTY },
     { "implementation", "implementation", IFM_FIELD_TEXT, LAYER(implementation), IFM_FIELD_BREAK },
     { "why", "why", IFM_FIELD_TEXT, LAYER(why), IFM_FIELD_FOLD | IFM_FIELD_BREAK },
     { NULL },
@@ -75,9 +98,18 @@ static guint count_other(const IfmTuned *tuned)
     for (guint i = 0; i < tuned->layers->len; i++)
     {
         const IfmTuneLayer *layer = tuned->layers->pdata[i];
-        n += layer->time_ns > 0 && !g_str_equal(layer->algorithm, "any");
+        n += (layer->time_ns > 0 || layer->predicted_ns > 0) && !g_str_equal(layer->algorithm, "any");
     }
     return n;
+}
+
+/* Where the algorithms are from. (transfer full) */
+static char *say_choice(const IfmTuned *tuned)
+{
+    const guint n = count_other(tuned);
+    return tuned->predicted == NULL
+               ? g_strdup_printf("of %u another algorithm than the rule's is told apart from it", n)
+               : g_strdup_printf("the algorithms of %u are predicted from %s, not measured", n, tuned->predicted);
 }
 
 static void add_verdict(IfmDocument *document, const IfmTuned *tuned)
@@ -127,12 +159,10 @@ IfmDocument *ifm_tuned_document(const IfmTuned *tuned)
     add_next(document, tuned);
     ifm_document_provenance(document, "instruction set", "%s", tuned->isa);
     ifm_document_provenance(document, "threads", "%d, %s", tuned->n_threads, tuned->threads_from);
-    const guint n_other = count_other(tuned);
+    g_autofree char *choice = say_choice(tuned);
     ifm_document_question(document, "What runs by what?",
-                          "%u of %u convolutions run in %u region%s with %zu of the graph's nodes; of %u another algorithm "
-                          "than the rule's is told apart from it.",
-                          tuned->n_taken, tuned->layers->len, tuned->n_regions, ifm_plural(tuned->n_regions),
-                          tuned->n_nodes, n_other);
+                          "%u of %u convolutions run in %u region%s with %zu of the graph's nodes; %s.", tuned->n_taken,
+                          tuned->layers->len, tuned->n_regions, ifm_plural(tuned->n_regions), tuned->n_nodes, choice);
     ifm_document_table(document, "layers", layer_fields, g_ptr_array_ref(tuned->layers));
     return document;
 }

@@ -61,7 +61,8 @@ static void layer_free(gpointer data)
 void ifm_tuned_clear(IfmTuned *tuned)
 {
     g_clear_pointer(&tuned->layers, g_ptr_array_unref);
-    char **const texts[] = { &tuned->model, &tuned->processor, &tuned->isa, &tuned->runtime, &tuned->path, &tuned->why };
+    char **const texts[] = { &tuned->model,     &tuned->processor, &tuned->isa, &tuned->runtime,
+                             &tuned->predicted, &tuned->path,      &tuned->why };
     for (gsize i = 0; i < G_N_ELEMENTS(texts); i++)
         g_clear_pointer(texts[i], g_free);
     ifm_comparison_clear(&tuned->comparison);
@@ -339,6 +340,55 @@ static gboolean measure_layers(Tuning *self, IfmTuneLevel level, GError **error)
     return found != NULL;
 }
 
+/* --- predicted algorithms --------------------------------------------------------------------------------------------- */
+
+static void prediction_free(gpointer data)
+{
+    IfmTunePrediction *prediction = data;
+    g_free(prediction->layer);
+    g_free(prediction->algorithm);
+    g_free(prediction);
+}
+
+GPtrArray *ifm_tune_predictions_new(void)
+{
+    return g_ptr_array_new_with_free_func(prediction_free);
+}
+
+static const IfmTunePrediction *find_prediction(const GPtrArray *predictions, const char *layer)
+{
+    for (guint i = 0; i < predictions->len; i++)
+        if (g_str_equal(((const IfmTunePrediction *)predictions->pdata[i])->layer, layer))
+            return predictions->pdata[i];
+    return NULL;
+}
+
+/* What nothing is known of keeps the rule's. */
+static void take_prediction(Tuning *self, guint at, const IfmTunePrediction *found)
+{
+    IfmTuneLayer *layer = self->tuned->layers->pdata[at];
+    g_clear_pointer((char **)&self->algorithms->pdata[at], g_free);
+    if (layer->why != NULL)
+        return;
+    g_free(layer->algorithm);
+    layer->algorithm = g_strdup(found != NULL ? found->algorithm : "any");
+    layer->predicted_ns = found != NULL ? found->time_ns : 0;
+    self->algorithms->pdata[at] = g_strdup(layer->algorithm);
+}
+
+static gboolean predict_layers(Tuning *self, IfmTuneLevel level, GError **error)
+{
+    const IfmTunePredictor *by = self->options->predictor;
+    const IfmModelCase *model_case = &self->plan->base;
+    tell(self, "predicting the algorithms of convolutions");
+    g_autoptr(GPtrArray) found = by->predict(by->user, self->graph, model_case->bindings, model_case->n_bindings,
+                                             self->tuned->n_threads, level, error);
+    for (guint i = 0; found != NULL && i < self->tuned->layers->len; i++)
+        take_prediction(self, i, find_prediction(found, ((const IfmTuneLayer *)self->tuned->layers->pdata[i])->layer));
+    tell_end(self, found != NULL);
+    return found != NULL;
+}
+
 /* --- the whole -------------------------------------------------------------------------------------------------------- */
 
 static gboolean compare(Tuning *self, const char *path, GError **error)
@@ -388,6 +438,8 @@ static json_t *layers_to_json(const GPtrArray *layers)
                                 "implementation", layer->implementation);
         if (layer->time_ns > 0)
             json_object_update_new(row, json_pack("{s:f,s:f}", "time_ns", layer->time_ns, "rule_ns", layer->rule_ns));
+        if (layer->predicted_ns > 0)
+            json_object_set_new(row, "predicted_ns", json_real(layer->predicted_ns));
         if (layer->why != NULL)
             json_object_set_new(row, "why", ifm_json_string(layer->why));
         json_array_append_new(json, row);
@@ -403,6 +455,8 @@ static json_t *tuned_for(const Tuning *self)
                              ifm_json_string(tuned->processor), "instruction_set", tuned->isa, "threads", tuned->n_threads,
                              "runtime", ifm_json_string(tuned->runtime), "device", self->options->device);
     json_object_set_new(json, "threads_from", json_string(tuned->threads_from));
+    if (tuned->predicted != NULL)
+        json_object_set_new(json, "predicted", ifm_json_string(tuned->predicted));
     tuned_keep_origin(json, comparison);
     json_object_set_new(json, "sizes", sizes_to_json(&self->plan->base));
     json_object_set_new(json, "layers", layers_to_json(tuned->layers));
@@ -438,7 +492,7 @@ static gboolean write_model(Tuning *self, GError **error)
 static gboolean try_level(Tuning *self, IfmTuneLevel level, GError **error)
 {
     g_autofree char *path = file_of(self, "tuned.onnx");
-    if (!measure_layers(self, level, error))
+    if (!(self->options->predictor != NULL ? predict_layers : measure_layers)(self, level, error))
         return FALSE;
     g_autoptr(IfmModel) model = partition(self, NULL, NULL, error);
     return model != NULL && ifm_model_save(model, path, error) && compare(self, path, error);
@@ -494,6 +548,8 @@ static void note_place(Tuning *self)
     self->tuned->processor = g_strdup(ifm_member_text(machine, "cpu"));
     self->tuned->isa = g_strdup(isa != NULL ? isa : ifm_blocked_isa(8, most));
     note_threads(self);
+    if (self->options->predictor != NULL)
+        self->tuned->predicted = g_strdup(self->options->predictor->what);
 }
 
 static gboolean tune(Tuning *self, GError **error)
@@ -534,6 +590,8 @@ json_t *ifm_tuned_json(const IfmTuned *tuned)
     json_object_update_new(json,
                            json_pack("{s:o,s:s,s:i,s:o}", "processor", ifm_json_string(tuned->processor), "instruction_set",
                                      tuned->isa, "threads", tuned->n_threads, "runtime", ifm_json_string(tuned->runtime)));
+    if (tuned->predicted != NULL)
+        json_object_set_new(json, "predicted", ifm_json_string(tuned->predicted));
     json_object_set_new(json, "layers", layers_to_json(tuned->layers));
     json_object_set_new(json, "comparison", ifm_comparison_to_json(&tuned->comparison));
     return json;

@@ -1,8 +1,32 @@
 /* Shared with other rooms: models whose convolutions run by the algorithms that were measured to be the fastest. */
 #pragma once
+#include <engine/engine.h>
 #include <inferometer/compare.h>
 
 G_BEGIN_DECLS
+
+/** IfmTunePrediction: which algorithm of those of regions a convolution is predicted to be the fastest with. @layer: its
+ * node's name, or that of its output    ifm_tune_predictions_new: (transfer full) of none yet */
+typedef struct
+{
+    char *layer, *algorithm;
+    double time_ns;
+} IfmTunePrediction;
+GPtrArray *ifm_tune_predictions_new(void);
+
+/**
+ * IfmTunePredictor: what is asked instead of measuring.
+ * @what: what it predicts from, as a user calls it
+ * @predict: @graph: as the runtime's rules leave the model    @level: which algorithms may be named
+ * Returns: (transfer full) IfmTunePrediction*; convolutions that it knows nothing of have none. NULL with an error
+ */
+typedef struct
+{
+    const char *what;
+    GPtrArray *(*predict)(gpointer user, IfmModel *graph, const IfmDimBinding *bindings, gsize n_bindings, int n_threads,
+                          IfmTuneLevel level, GError **error);
+    gpointer user;
+} IfmTunePredictor;
 
 /** IfmTuneOptions: ifm_tune_options_init() sets what holds where nothing is said. */
 typedef struct
@@ -15,26 +39,29 @@ typedef struct
     const char *const *vendor; /* "[ENGINE:]KEY=VALUE" */
     double margin;
     gint64 time_budget_ns, seed;
-    IfmProtocolOptions protocol;  /* of it hang_ns and memory_bytes alone */
-    const char *output;           /* folder of the store and of the zoo's models */
-    const IfmProfileWatch *watch; /* or NULL */
+    IfmProtocolOptions protocol;       /* of it hang_ns and memory_bytes alone */
+    const char *output;                /* folder of the store and of the zoo's models */
+    const IfmProfileWatch *watch;      /* or NULL */
+    const IfmTunePredictor *predictor; /* or NULL: the algorithms are measured */
 } IfmTuneOptions;
 extern const IfmOption ifm_tune_options[]; /* IfmTuneOptions */
 void ifm_tune_options_init(IfmTuneOptions *options);
 
 /** IfmTuneLayer: a convolution of the model under its own name. @algorithm: "any": the rule's; "runtime": no program has
  * it,
- * @why says the reason    @time_ns, @rule_ns: of it, and of the rule's algorithm; 0: not measured */
+ * @why says the reason    @time_ns, @rule_ns: of it, and of the rule's algorithm; 0: not measured    @predicted_ns: 0: it
+ * was not predicted */
 typedef struct
 {
     char *layer, *algorithm, *implementation, *why;
-    double time_ns, rule_ns;
+    double time_ns, rule_ns, predicted_ns;
 } IfmTuneLayer;
 
 /**
  * IfmTuned: what came of it.
  * @layers: IfmTuneLayer*    @n_taken: of them that are in regions    @n_regions, @n_nodes: regions, and nodes in them
  * @comparison: A: the runtime's own, B: the tuned model
+ * @predicted: what the algorithms were predicted from; NULL: they were measured
  * @path: of the file that was written; NULL: none was, and @why says the reason
  */
 typedef struct
@@ -42,7 +69,7 @@ typedef struct
     GPtrArray *layers;
     guint n_taken, n_regions;
     gsize n_nodes;
-    char *model, *processor, *isa, *runtime, *path, *why;
+    char *model, *processor, *isa, *runtime, *predicted, *path, *why;
     int n_threads;
     const char *threads_from; /* static: what their number was taken from */
     IfmComparison comparison;
@@ -51,8 +78,8 @@ void ifm_tuned_clear(IfmTuned *tuned);
 G_DEFINE_AUTO_CLEANUP_CLEAR_FUNC(IfmTuned, ifm_tuned_clear)
 
 /**
- * ifm_tune_model: Measures the algorithms of a model's convolutions within the model, and the whole tuned model against the
- * runtime's own, interleaved; writes it, atomically, where it is faster and its outputs are right.
+ * ifm_tune_model: Measures the algorithms of a model's convolutions within the model, or has them predicted, and the whole
+ * tuned model against the runtime's own, interleaved; writes it, atomically, where it is faster and its outputs are right.
  * @interrupted: (nullable) once it is not 0, it ends with IFM_ERROR_CANCELLED
  * Returns: FALSE with IFM_ERROR_USAGE, IFM_ERROR_INVALID (no convolution, tuned already, the output is the input, over
  * 2 GiB), IFM_ERROR_UNSUPPORTED (the device has no such operator), IFM_ERROR_UNAVAILABLE (it cannot be written)

@@ -5,12 +5,14 @@
 #include <document/summary.h>
 #include <document/words.h>
 
-#include "study-answers.h"
-#include "study-pages.h"
+#include <study/findings.h>
 #include <zoo/zoo.h>
 
-#define NAMED 3 /* algorithms in a sentence */
+#include "study-answers.h"
+#include "study-pages.h"
 #include "study.h"
+
+#define NAMED 3 /* algorithms in a sentence */
 
 static void get_origin(const void *record, const void *user, IfmValue *value)
 {
@@ -37,6 +39,12 @@ static void get_networks(const void *record, const void *user, IfmValue *value)
         ifm_value_set_integer(value, (gint64)prediction->n_networks);
 }
 
+/* Whether one may be taken in place of the other. */
+static gboolean is_alike(const IfmConvPrediction *a, const IfmConvPrediction *b)
+{
+    return a->device == b->device && a->threads == b->threads;
+}
+
 #define OF(member) IFM_MEMBER(IfmConvPrediction, member)
 #define OF_VIA(pointer, member) IFM_MEMBER_VIA(IfmConvPrediction, pointer, member)
 #define OF_AT(member) IFM_FIELD_AT(IfmConvPrediction, member)
@@ -52,6 +60,7 @@ static const IfmField fields[] = {
     { "p95_error_ratio", "", IFM_FIELD_RATIO, OF(p95_ratio), IFM_FIELD_NO_SCREEN },
     { "noise_ratio", "noise", IFM_FIELD_RATIO, OF(noise_ratio), IFM_FIELD_HIDE_EMPTY },
     { "sizes", "sizes", IFM_FIELD_INTEGER, get_sizes, NULL, IFM_FIELD_HIDE_EMPTY },
+    { "threads", "", IFM_FIELD_INTEGER, OF(threads), IFM_FIELD_NO_SCREEN },
     { "networks", "networks", IFM_FIELD_INTEGER, get_networks, NULL, IFM_FIELD_HIDE_EMPTY },
     { "origin", "source", IFM_FIELD_TEXT, get_origin },
     { "simulated", "", IFM_FIELD_BOOLEAN, ifm_field_get_simulated, OF_AT(device), IFM_FIELD_NO_SCREEN },
@@ -130,9 +139,14 @@ static void check_prediction(IfmDocument *document, const IfmConvPrediction *fir
     if (first->origin == IFM_GRID_OUTSIDE)
         ifm_document_check_of(document, IFM_TRUST_BAD, alias, "the prediction",
                               "is extrapolated beyond the measured sizes: measure one to be sure");
-    if (isnan(first->upper_ns))
+    if (isnan(first->upper_ns) && first->n_networks > 0)
         ifm_document_check_of(document, IFM_TRUST_CARE, alias, "the prediction",
-                              "has no interval: too few runs, sizes or networks");
+                              "has no interval: %zu network%s %s measured, and the errors are of each predicted from the "
+                              "others, from %d networks on",
+                              first->n_networks, ifm_plural(first->n_networks), first->n_networks == 1 ? "was" : "were",
+                              IFM_CONV_LEAST_NETWORKS);
+    else if (isnan(first->upper_ns))
+        ifm_document_check_of(document, IFM_TRUST_CARE, alias, "the prediction", "has no interval: too few runs or sizes");
     check_error(document, first, n > 1 ? first[1].time_ns / first->time_ns - 1 : (double)NAN);
 }
 
@@ -146,7 +160,7 @@ static void add_headline(IfmDocument *document, const GArray *predictions, const
     for (guint i = 0, end; i < predictions->len; i = end)
     {
         const IfmConvPrediction *first = &g_array_index(predictions, IfmConvPrediction, i);
-        for (end = i; end < predictions->len && first[end - i].device == first->device;)
+        for (end = i; end < predictions->len && is_alike(&first[end - i], first);)
             end++;
         g_autofree char *time = ifm_say_duration(first->time_ns);
         if (i == 0)
@@ -194,7 +208,7 @@ static char *title_of(const GArray *predictions)
     gsize n_others = 0, n_alike = 0;
     if (predictions->len == 0)
         return g_strdup("No algorithm was measured");
-    for (guint i = 1; i < predictions->len && at[i].device == at->device; i++, n_others++)
+    for (guint i = 1; i < predictions->len && is_alike(&at[i], at); i++, n_others++)
         n_alike += may_be_as_fast(at, &at[i]);
     return ifm_conv_predicted_title(at->algorithm, at->device->alias, at->time_ns, n_others, n_alike, !isnan(at->upper_ns));
 }
@@ -209,7 +223,7 @@ static void add_bars(IfmDocument *document, const GArray *predictions)
     for (guint i = 0; i < predictions->len; i++)
     {
         const IfmConvPrediction *at = &g_array_index(predictions, IfmConvPrediction, i);
-        if (i == 0 || at[-1].device != at->device)
+        if (i == 0 || !is_alike(&at[-1], at))
             series = ifm_document_series(document, figure, at->device->alias, NULL);
         ifm_document_point_within(document, series, at->algorithm, NAN, at->time_ns, at->lower_ns, at->upper_ns);
     }

@@ -4,7 +4,8 @@
 #include <base/base.h>
 #include <base/statistics.h>
 #include <measure/kinds.h>
-#include <study/findings.h>
+
+#include "conv-learn.h"
 
 /* --- curves ------------------------------------------------------------------------------------------------------------
  */
@@ -168,6 +169,7 @@ static IfmConvPrediction predict(const Combination *self, gint64 size)
             measured = self->points->pdata[i];
     IfmConvPrediction prediction = { .device = first->point->device,
                                      .algorithm = first->algorithm,
+                                     .threads = conv_threads(first),
                                      .origin = measured != NULL ? IFM_GRID_EXACT
                                                : size < first->input_size || size > last->input_size
                                                    ? IFM_GRID_OUTSIDE
@@ -236,17 +238,21 @@ static gboolean check_model(const IfmConvFindings *findings, const char *model, 
 static int by_time(gconstpointer a, gconstpointer b)
 {
     const IfmConvPrediction *left = a, *right = b;
-    const int order = strcmp(left->device->alias, right->device->alias);
+    int order = strcmp(left->device->alias, right->device->alias);
+    order = order != 0 ? order : (left->threads > right->threads) - (left->threads < right->threads);
     return order != 0 ? order : (left->time_ns > right->time_ns) - (left->time_ns < right->time_ns);
 }
 
-/* (transfer full) Those that have a latency. */
-static GPtrArray *measured_of(const IfmConvCombination *combination)
+/* (transfer full) Those that have a latency. @threads: 0: of any number */
+static GPtrArray *measured_of(const IfmConvCombination *combination, gint64 threads)
 {
     GPtrArray *points = g_ptr_array_new();
     for (guint i = 0; i < combination->points->len; i++)
-        if (((const IfmConvPoint *)combination->points->pdata[i])->point->reason == NULL)
+    {
+        const IfmConvPoint *point = combination->points->pdata[i];
+        if (point->point->reason == NULL && (threads == 0 || conv_threads(point) == threads))
             g_ptr_array_add(points, combination->points->pdata[i]);
+    }
     return points;
 }
 
@@ -262,12 +268,14 @@ GArray *ifm_conv_predictions_sort(GArray *predictions)
     return predictions;
 }
 
-GArray *ifm_conv_predict(const IfmStudyTables *points, const char *model, gint64 size, GError **error)
+GArray *ifm_conv_predict(const IfmStudyTables *points, const char *model, gint64 size, gint64 threads, GError **error)
 {
     if (!ifm_conv_predict_check(points, error))
         return NULL;
     g_autoptr(IfmConvFindings) findings = ifm_conv_findings(points);
-    if (!check_model(findings, model, error))
+    g_autoptr(GArray) settings =
+        check_model(findings, model, error) ? conv_settings(findings, threads, points->name, error) : NULL;
+    if (settings == NULL)
         return NULL;
     g_autoptr(GArray) predictions = g_array_new(FALSE, FALSE, sizeof(IfmConvPrediction));
     for (guint i = 0; i < findings->combinations->len; i++)
@@ -276,7 +284,7 @@ GArray *ifm_conv_predict(const IfmStudyTables *points, const char *model, gint64
         Combination combination = { 0 };
         if (!g_str_equal(of->model, model))
             continue;
-        combination_init(&combination, measured_of(of));
+        combination_init(&combination, measured_of(of, threads));
         if (combination.points->len >= 2)
         {
             const IfmConvPrediction prediction = predict(&combination, size);

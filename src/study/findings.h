@@ -89,24 +89,39 @@ GArray *ifm_conv_predictions_sort(GArray *predictions);
 
 /* --- networks that were not measured ------------------------------------------------------------------------------- */
 
-/** IfmConvLearned: layer times by algorithm, learnt from the shapes of the layers that a study measured on one device, and
+/** IfmConvSetting: what layer times are learnt for: a device with so many threads. */
+typedef struct
+{
+    const IfmStudyDevice *device;
+    gint64 threads;
+} IfmConvSetting;
+
+/** ifm_conv_settings: (transfer full) IfmConvSetting, each once, of the points with layer times, in their order. */
+GArray *ifm_conv_settings(const IfmConvFindings *findings);
+
+/** IfmConvLearned: layer times by algorithm, learnt from the shapes of the layers that a study measured in one setting, and
  * what a network takes beside its convolutions. */
 typedef struct IfmConvLearned IfmConvLearned;
 
 /** ifm_conv_learn: @without: (nullable) a model that is left out
- * Returns: (transfer full) NULL with IFM_ERROR_INVALID: too few layers were measured */
-IfmConvLearned *ifm_conv_learn(const IfmConvFindings *findings, const IfmStudyDevice *device, const char *without,
+ * Returns: (transfer full) NULL with IFM_ERROR_INVALID: no layer was measured */
+IfmConvLearned *ifm_conv_learn(const IfmConvFindings *findings, const IfmConvSetting *setting, const char *without,
                                GError **error);
 void ifm_conv_learned_free(IfmConvLearned *self);
 G_DEFINE_AUTOPTR_CLEANUP_FUNC(IfmConvLearned, ifm_conv_learned_free)
 
-/** ifm_conv_learned_layer: ns of a layer by a fixed algorithm or "runtime". NaN: no layer of such a kernel, stride and
- * grouping was measured by it. */
-double ifm_conv_learned_layer(const IfmConvLearned *self, const IfmConvLayer *layer, const char *algorithm);
+/** ifm_conv_weights_bytes: of the convolutions of a network. @layers: IfmConvLayer* */
+double ifm_conv_weights_bytes(const GPtrArray *layers);
 
-/** ifm_conv_learned_errors: (transfer full) double: |predicted / measured - 1| of each point of the device, each network
- * predicted from the others. Fewer than three networks have none. */
-GArray *ifm_conv_learned_errors(const IfmConvFindings *findings, const IfmStudyDevice *device);
+/** ifm_conv_learned_layer: ns of a layer by a fixed algorithm or "runtime". @weights_bytes: of its network
+ * Returns: NaN where no layer of such a kernel, stride and grouping was measured by it */
+double ifm_conv_learned_layer(const IfmConvLearned *self, const IfmConvLayer *layer, double weights_bytes,
+                              const char *algorithm);
+
+/** ifm_conv_learned_errors: (transfer full) double: |predicted / measured - 1| of each point of the setting, each network
+ * predicted from the others. Fewer than IFM_CONV_LEAST_NETWORKS have none. */
+#define IFM_CONV_LEAST_NETWORKS 3
+GArray *ifm_conv_learned_errors(const IfmConvFindings *findings, const IfmConvSetting *setting);
 
 /* --- what became of cases ------------------------------------------------------------------------------------------ */
 

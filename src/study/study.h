@@ -4,6 +4,7 @@
 
 #include <inferometer/predict.h>
 #include <inferometer/study.h>
+#include <profile/tune.h>
 
 G_BEGIN_DECLS
 
@@ -112,8 +113,9 @@ const char *ifm_combination_state(const IfmCombinationStatus *status);
  * @time_ns, @energy_j: of an inference; energy NaN where the study measured none
  * @lower_ns, @upper_ns: by @p95_ratio; NaN without it. At a size that was measured, all are as measured
  * @by_layers: the sum of each layer's own curve was closer, at the sizes left out, than the curve of the whole
- * @n_sizes: that were measured    @mean_ratio, @p95_ratio: |predicted / measured - 1| of inner sizes left out one by one:
- * the mean and the 95 % quantile (of fewer than 20 the most); NaN with fewer than 3 sizes
+ * @threads: that the points were measured with    @n_sizes: that were measured    @mean_ratio, @p95_ratio: |predicted /
+ * measured - 1| of inner sizes left out one by one: the mean and the 95 % quantile (of fewer than 20 the most); NaN with
+ * fewer than 3 sizes
  * @noise_ratio: half-width of the measured medians' intervals, the mean: what no prediction can undercut
  * @n_networks: of a network that was not measured: how many it is learnt from; the errors are those of each of them,
  * predicted from the others. 0: it was measured
@@ -126,6 +128,7 @@ typedef struct
     IfmGridOrigin origin;
     gboolean by_layers;
     gsize n_sizes, n_networks;
+    gint64 threads;
     double mean_ratio, p95_ratio, noise_ratio;
 } IfmConvPrediction;
 
@@ -137,12 +140,22 @@ gboolean ifm_conv_measured(const IfmStudyTables *points, const char *model);
  * from the layers of the study, and what goes with the data between them. An algorithm that was measured on no layer of
  * such a kind is left out; "best" takes the fastest for each layer.
  * @model: a file, or a model of the zoo    @size: height and width of the image; 0: as the model has it
- * @options: (nullable) its other sizes
+ * @threads: 0: each number that the study measured with    @options: (nullable) its other sizes
  * Returns: (transfer full) IfmConvPrediction, by device, the fastest first. NULL with IFM_ERROR_INVALID: a study of another
- * kind, a model without convolutions, too few layers to learn from, a size that the model does not take.
+ * kind, a model without convolutions, too few layers to learn from, a size that the model does not take, a number
+ * of threads that was not measured.
  */
-GArray *ifm_conv_predict_network(const IfmStudyTables *points, const char *model, gint64 size,
+GArray *ifm_conv_predict_network(const IfmStudyTables *points, const char *model, gint64 size, gint64 threads,
                                  const IfmModelOptions *options, GError **error);
+
+/**
+ * ifm_conv_choose: Of each convolution of a graph the algorithm of regions (profile/tune.h) that is predicted to be the
+ * fastest: learnt from what a study measured on onnxruntime:CPU with so many threads.
+ * @user: IfmStudyTables*    Returns: as IfmTunePredictor.predict, whose function it is. NULL with IFM_ERROR_INVALID: a
+ * study of another kind, nothing measured with so many threads, no convolution
+ */
+GPtrArray *ifm_conv_choose(gpointer user, IfmModel *graph, const IfmDimBinding *bindings, gsize n_bindings, int n_threads,
+                           IfmTuneLevel level, GError **error);
 
 /* --- study kernels ------------------------------------------------------------------------------------------------- */
 

@@ -25,9 +25,10 @@ typedef struct
 extern const IfmCnnArchitecture ifm_cnn_alexnet, ifm_cnn_densenet121, ifm_cnn_googlenet, ifm_cnn_mobilenet_v2,
     ifm_cnn_resnet18, ifm_cnn_resnet50, ifm_cnn_resnet152, ifm_cnn_squeezenet, ifm_cnn_vgg16;
 
-/* Parameters of every architecture, and the function that builds what an entry is of. */
+/* Parameters of every architecture, and the function that builds what an entry is of; and without values of its weights.
+ */
 extern const IfmZooParameter ifm_cnn_parameters[];
-IfmZooBuild ifm_cnn_build;
+IfmZooBuild ifm_cnn_build, ifm_cnn_outline;
 
 /* ifm_cnn_fits: Whether all windows of the network fit an image of that side. FALSE with IFM_ERROR_INVALID */
 gboolean ifm_cnn_fits(const IfmZooEntry *entry, gint64 size, GError **error);

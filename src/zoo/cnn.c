@@ -2,6 +2,8 @@
 #include <math.h>
 #include <stdarg.h>
 
+#include <onnx/outline.h>
+
 #include "cnn-private.h"
 
 #define CLASSES 1000 /* usual ones, of ImageNet */
@@ -353,7 +355,7 @@ gboolean ifm_cnn_fits(const IfmZooEntry *entry, gint64 size, GError **error)
     return net.error == NULL;
 }
 
-IfmModel *ifm_cnn_build(const IfmZooEntry *entry, const gint64 *values, guint32 seed, GError **error)
+static IfmModel *build(const IfmZooEntry *entry, const gint64 *values, guint32 seed, gboolean is_outline, GError **error)
 {
     const Parameters *at = (const void *)values;
     const Cnn cnn = { .model = entry->name,
@@ -364,5 +366,17 @@ IfmModel *ifm_cnn_build(const IfmZooEntry *entry, const gint64 *values, guint32 
                       .training = at->form != 0 };
     g_auto(IfmNet) net = { 0 };
     emit(&net, entry, &cnn, seed);
+    if (is_outline)
+        ifm_model_builder_outline(net.builder);
     return ifm_net_finish(&net, error);
+}
+
+IfmModel *ifm_cnn_build(const IfmZooEntry *entry, const gint64 *values, guint32 seed, GError **error)
+{
+    return build(entry, values, seed, FALSE, error);
+}
+
+IfmModel *ifm_cnn_outline(const IfmZooEntry *entry, const gint64 *values, guint32 seed, GError **error)
+{
+    return build(entry, values, seed, TRUE, error);
 }

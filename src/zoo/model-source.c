@@ -106,6 +106,8 @@ static IfmModel *build(IfmModelSource *source, const IfmModelRequest *request, c
         ifm_error_refuse(error, IFM_ZOO_PREFIX " which model? (see inferometer zoo list)");
         return NULL;
     }
+    if (request->is_outline)
+        return ifm_zoo_outline(parts[0], (const char *const *)parts + 1, request->seed, error);
     g_autofree char *name =
         request->seed == 1 ? g_strdup_printf("%s.onnx", words) : g_strdup_printf("%s,seed=%u.onnx", words, request->seed);
     g_autofree char *there = request->folder != NULL ? g_build_filename(request->folder, "models", name, NULL) : NULL;

@@ -140,3 +140,12 @@ IfmModel *ifm_zoo_build(const char *name, const char *const *settings, guint32 s
     return entry != NULL && ifm_zoo_values(entry, settings, values, error) ? entry->build(entry, values, seed, error)
                                                                            : NULL;
 }
+
+IfmModel *ifm_zoo_outline(const char *name, const char *const *settings, guint32 seed, GError **error)
+{
+    const IfmZooEntry *entry = ifm_zoo_find(name, error);
+    gint64 values[IFM_ZOO_MAX_PARAMETERS];
+    if (entry == NULL || !ifm_zoo_values(entry, settings, values, error))
+        return NULL;
+    return (entry->build == ifm_cnn_build ? ifm_cnn_outline : entry->build)(entry, values, seed, error);
+}

@@ -48,6 +48,10 @@ gboolean ifm_images_fit(const IfmImages *self, gint64 size, GError **error);
 /** ifm_images_least: The smallest side that fits; 0: none up to @most does. */
 gint64 ifm_images_least(const IfmImages *self, gint64 most);
 
+/** ifm_zoo_outline: As ifm_zoo_build(), for who asks for shapes alone: large weights of a convolutional network have no
+ * values. */
+IfmModel *ifm_zoo_outline(const char *name, const char *const *settings, guint32 seed, GError **error);
+
 #define IFM_ZOO_MAX_PARAMETERS 32
 
 /** ifm_zoo_values: The values of the parameters of an entry: from @settings, else the defaults. @values: (out)
@@ -155,6 +159,7 @@ const char *ifm_transformer_part_of(const char *node_name);
  * @open: (nullable)    @seed: of inputs that are random numbers of a range, and of a zoo model's weights
  * @folder: what is made goes below it, into models/ and inputs/; NULL: into a temporary folder that goes with the source
  * @is_run: an engine is to run it: its path has a file that engines accept, and inputs that are given have one
+ * @is_outline: shapes alone are asked for: a model of the zoo is made in memory, without the values of large weights
  * @training: a model of the zoo in its training form, where it has one
  * @written: (nullable) paths of models of the zoo that were written before; added to
  * @note: (nullable) with @user
@@ -165,7 +170,7 @@ typedef struct
     const IfmModelOptions *open;
     guint32 seed;
     const char *folder;
-    gboolean is_run, training;
+    gboolean is_run, is_outline, training;
     GHashTable *written;
     IfmNote note;
     void *user;
@@ -173,7 +178,8 @@ typedef struct
 
 /**
  * IfmModelSource: an opened model.
- * @path: the file that an engine reads    @source: what a user would call it: the file as named, or "zoo:NAME,…"
+ * @path: the file that an engine reads; NULL: an outline of the zoo    @source: what a user would call it: the file as
+ * named, or "zoo:NAME,…"
  * @feed: sizes of all free dimensions, and inputs that are given
  * @inputs_path: a file of tensors with those; NULL: all inputs are seeded, or @is_run was FALSE
  * @samples_path: the same of the samples of a batch; NULL: there are none

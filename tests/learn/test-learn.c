@@ -103,6 +103,71 @@ static void test_same_forest(void)
     check_same(parameters, 1);
 }
 
+/* --- smooth functions ---------------------------------------------------------------------------------------------------
+ */
+
+#define N_POINTS 60
+
+static double wave(const double *x)
+{
+    return 0.3 * sin(x[0]) + 0.2 * cos(x[1] / 2);
+}
+
+/* Points of a wave, in groups of @n_group. */
+static void fill_points(double *x, double *y, guint *groups, guint n_group)
+{
+    g_autoptr(GRand) random = g_rand_new_with_seed(3);
+    for (guint i = 0; i < N_POINTS; i++)
+    {
+        x[2 * i] = g_rand_double_range(random, 0, 6);
+        x[2 * i + 1] = g_rand_double_range(random, 0, 6);
+        y[i] = wave(x + 2 * i);
+        groups[i] = i / n_group;
+    }
+}
+
+/* Between the points it is the function, far from them 0; noise keeps it from single points. */
+static void test_smooth(void)
+{
+    double x[2 * N_POINTS], y[N_POINTS];
+    guint groups[N_POINTS];
+    fill_points(x, y, groups, 1);
+    const IfmSmoothPoints points = { x, y, groups, N_POINTS, 2 };
+    g_autoptr(IfmSmooth) exact = ifm_smooth_new(&points, 4, 1e-9, NULL), rough = ifm_smooth_new(&points, 4, 1e6, NULL);
+    const double between[] = { 2.5, 3.5 }, far[] = { 1e3, -1e3 };
+    for (guint i = 0; i < N_POINTS; i++)
+        g_assert_cmpfloat_with_epsilon(ifm_smooth_at(exact, x + 2 * i), y[i], 1e-6);
+    g_assert_cmpfloat_with_epsilon(ifm_smooth_at(exact, between), wave(between), 0.02);
+    g_assert_cmpfloat_with_epsilon(ifm_smooth_at(exact, far), 0, 1e-9);
+    g_assert_cmpfloat_with_epsilon(ifm_smooth_at(rough, between), 0, 1e-3);
+}
+
+/* What a group is without itself is what the others alone make of it. */
+static void test_left_out(void)
+{
+    double x[2 * N_POINTS], y[N_POINTS], left_out[N_POINTS];
+    guint groups[N_POINTS];
+    fill_points(x, y, groups, 5);
+    const IfmSmoothPoints all = { x, y, groups, N_POINTS, 2 };
+    g_autoptr(IfmSmooth) whole = ifm_smooth_new(&all, 4, 0.01, left_out);
+    g_assert_nonnull(whole);
+    for (guint group = 0; group < N_POINTS / 5; group++)
+    {
+        double other_x[2 * N_POINTS], other_y[N_POINTS];
+        gsize n = 0;
+        for (guint i = 0; i < N_POINTS; i++)
+            if (groups[i] != group)
+            {
+                memcpy(other_x + 2 * n, x + 2 * i, 2 * sizeof(double));
+                other_y[n++] = y[i];
+            }
+        const IfmSmoothPoints others = { other_x, other_y, groups, n, 2 };
+        g_autoptr(IfmSmooth) without = ifm_smooth_new(&others, 4, 0.01, NULL);
+        for (guint i = group * 5; i < group * 5 + 5; i++)
+            g_assert_cmpfloat_with_epsilon(left_out[i], ifm_smooth_at(without, x + 2 * i), 1e-9);
+    }
+}
+
 /* --- the baseline -------------------------------------------------------------------------------------------------------
  */
 
@@ -618,6 +683,8 @@ int main(int argc, char **argv)
     g_test_add_func("/learn/same-as-xgboost/boosted", test_same_boosted);
     g_test_add_func("/learn/same-as-xgboost/forest", test_same_forest);
     g_test_add_func("/learn/line", test_line);
+    g_test_add_func("/learn/smooth", test_smooth);
+    g_test_add_func("/learn/left-out", test_left_out);
     g_test_add_func("/learn/law", test_law);
     g_test_add_func("/learn/noise", test_noise);
     g_test_add_func("/learn/folds", test_folds);

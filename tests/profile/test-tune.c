@@ -402,6 +402,83 @@ static void test_tune(void)
     g_assert_cmpint(ifm_document_summary_trust(shown->summary), ==, ifm_document_summary_trust(document->summary));
 }
 
+/* What a predictor knows of, by its name; @fails: it knows of nothing. */
+typedef struct
+{
+    const char *layer, *algorithm;
+    gboolean fails;
+    int n_threads;
+    gsize n_nodes;
+} Known;
+
+static GPtrArray *predict(gpointer user, IfmModel *graph, const IfmDimBinding *bindings, gsize n_bindings, int n_threads,
+                          IfmTuneLevel level, GError **error)
+{
+    Known *known = user;
+    known->n_threads = n_threads;
+    known->n_nodes = ifm_model_n_nodes(graph);
+    if (known->fails)
+    {
+        ifm_error_refuse(error, "nothing was measured");
+        return NULL;
+    }
+    GPtrArray *predictions = ifm_tune_predictions_new();
+    IfmTunePrediction *one = g_new(IfmTunePrediction, 1);
+    *one = (IfmTunePrediction){ g_strdup(known->layer), g_strdup(known->algorithm), 5e3 };
+    g_ptr_array_add(predictions, one);
+    return predictions;
+}
+
+static gboolean tune_with(Known *known, IfmTuned *tuned, GError **error)
+{
+    g_autofree char *model = in_folder("known.onnx"), *path = in_folder("known-tuned.onnx"), *output = in_folder("out");
+    const IfmTunePredictor predictor = { "a study", predict, known };
+    IfmTuneOptions options;
+    save_text(NETWORK, model);
+    ifm_tune_options_init(&options);
+    options.model = model;
+    options.path = path;
+    options.output = output;
+    options.threads = 1;
+    options.open.dims = (const char *const[]){ "N=1", NULL };
+    options.time_budget_ns = 2 * G_GINT64_CONSTANT(1000000000);
+    options.predictor = &predictor;
+    g_remove(path);
+    const gboolean is_done = ifm_tune_model(&options, NULL, tuned, error);
+    g_assert_true(is_done || !g_file_test(path, G_FILE_TEST_EXISTS));
+    return is_done;
+}
+
+/* Layers that are predicted have no time; those that nothing is known of keep the rule's algorithm. The whole is compared
+ * all the same. */
+static void test_predicted(void)
+{
+    g_autoptr(GError) error = NULL;
+    g_auto(IfmTuned) tuned = { 0 }, none = { 0 };
+    Known known = { .layer = "d", .algorithm = "implicit_gemm" }, unknown = { .fails = TRUE };
+    if (!tune_with(&known, &tuned, &error) && g_error_matches(error, IFM_ERROR, IFM_ERROR_UNAVAILABLE))
+    {
+        g_test_skip(error->message);
+        return;
+    }
+    g_assert_no_error(error);
+    const IfmTuneLayer *first = tuned.layers->pdata[0], *second = tuned.layers->pdata[1];
+    g_assert_cmpint(known.n_threads, ==, 1);
+    g_assert_cmpuint(known.n_nodes, >, 0);
+    g_assert_cmpstr(tuned.predicted, ==, "a study");
+    g_assert_cmpstr(first->algorithm, ==, "any");
+    g_assert_cmpfloat(first->predicted_ns, ==, 0);
+    g_assert_cmpstr(second->algorithm, ==, "implicit_gemm");
+    g_assert_cmpfloat(second->predicted_ns, ==, 5e3);
+    g_assert_cmpfloat(second->time_ns, ==, 0);
+    g_assert_cmpuint(tuned.comparison.n_pairs, >, 0);
+    json_auto_t *json = ifm_tuned_json(&tuned);
+    g_assert_cmpstr(json_string_value(json_object_get(json, "predicted")), ==, "a study");
+    g_assert_false(tune_with(&unknown, &none, &error));
+    g_assert_error(error, IFM_ERROR, IFM_ERROR_INVALID);
+    g_assert_cmpstr(error->message, ==, "nothing was measured");
+}
+
 int main(int argc, char **argv)
 {
     g_test_init(&argc, &argv, NULL);
@@ -417,6 +494,7 @@ int main(int argc, char **argv)
     g_test_add_func("/tune/counts", test_counts);
     g_test_add_func("/tune/origin", test_origin);
     g_test_add_func("/tune/tune", test_tune);
+    g_test_add_func("/tune/predicted", test_predicted);
     const int status = g_test_run();
     remove_tree(folder);
     g_free(folder);

@@ -525,7 +525,7 @@ static void test_predictions(Fixture *fixture, gconstpointer data)
     g_autoptr(IfmStudy) study = study_of(fixture, SMALL "sizes: [32, 40, 48, 56, 64, 80, 96]\n");
     run_shard(fixture, study, fixture->store, 0, 0);
     g_autoptr(IfmStudyTables) points = points_of(fixture->store);
-    g_autoptr(GArray) predictions = ifm_conv_predict(points, "small-cnn", 72, &error);
+    g_autoptr(GArray) predictions = ifm_conv_predict(points, "small-cnn", 72, 0, &error);
     g_assert_no_error(error);
     g_assert_cmpuint(predictions->len, ==, 3);
     const IfmConvPrediction *first = &g_array_index(predictions, IfmConvPrediction, 0);
@@ -542,7 +542,7 @@ static void test_predictions(Fixture *fixture, gconstpointer data)
     g_autoptr(IfmStudyTables) truth = points_of(store);
     const double true_ns = ((const IfmStudyRow *)truth->rows->pdata[0])->median_ns;
     g_assert_cmpfloat(fabs(first->time_ns / true_ns - 1), <, 0.08);
-    g_autoptr(GArray) there = ifm_conv_predict(points, "small-cnn", 64, NULL);
+    g_autoptr(GArray) there = ifm_conv_predict(points, "small-cnn", 64, 0, NULL);
     const IfmConvPrediction *known = &g_array_index(there, IfmConvPrediction, 0);
     g_assert_cmpint(known->origin, ==, IFM_GRID_EXACT);
     for (guint i = 0; i < points->rows->len; i++)
@@ -552,12 +552,55 @@ static void test_predictions(Fixture *fixture, gconstpointer data)
             g_strcmp0(json_string_value(json_object_get(point->axes, "algorithm")), known->algorithm) == 0)
             g_assert_cmpfloat(known->time_ns, ==, point->median_ns);
     }
-    g_autoptr(GArray) beyond = ifm_conv_predict(points, "small-cnn", 200, NULL);
+    g_autoptr(GArray) beyond = ifm_conv_predict(points, "small-cnn", 200, 0, NULL);
     g_assert_cmpint(g_array_index(beyond, IfmConvPrediction, 0).origin, ==, IFM_GRID_OUTSIDE);
-    g_assert_null(ifm_conv_predict(points, "small-cn", 72, &error));
+    g_assert_null(ifm_conv_predict(points, "small-cn", 72, 0, &error));
     assert_says(&error, IFM_ERROR_INVALID, "no model \"small-cn\" (there are small-cnn); did you mean \"small-cnn\"?");
-    g_assert_null(ifm_conv_predict(truth, "small-cnn", 72, &error));
+    g_assert_null(ifm_conv_predict(truth, "small-cnn", 72, 0, &error));
     assert_says(&error, IFM_ERROR_INVALID, "no algorithm was measured at 2 sizes or more");
+}
+
+/* A network of other sizes, predicted by the layers of those that were measured; and which algorithm suits its layers. */
+static void test_network(Fixture *fixture, gconstpointer data)
+{
+    g_autoptr(GError) error = NULL;
+    g_autoptr(IfmStudy) study = study_of(fixture, HEAD "models: [small-cnn]\nalgorithms: [direct, winograd]\n"
+                                                       "fallback: runtime\nsizes: [32, 48, 64, 80]\n" DEVICE FIXED);
+    run_shard(fixture, study, fixture->store, 0, 0);
+    g_autoptr(IfmStudyTables) points = points_of(fixture->store);
+    g_autoptr(GArray) predictions = ifm_conv_predict_network(points, "small-cnn,channels=20", 56, 0, NULL, &error);
+    g_assert_no_error(error);
+    g_assert_cmpuint(predictions->len, ==, 2);
+    const IfmConvPrediction *first = &g_array_index(predictions, IfmConvPrediction, 0);
+    g_assert_cmpstr(first->algorithm, ==, "winograd");
+    g_assert_cmpuint(first->n_networks, ==, 1);
+    g_assert_true(isnan(first->upper_ns)); /* one network cannot be left out */
+    g_autofree char *line = summary_line(ifm_conv_prediction_document(predictions, "small-cnn", 56));
+    g_assert_nonnull(strstr(line, "has no interval: 1 network was measured"));
+    const gint64 threads = first->threads;
+    g_assert_null(ifm_conv_predict_network(points, "small-cnn,channels=20", 56, threads + 6, NULL, &error));
+    assert_says(&error, IFM_ERROR_INVALID, "nothing was measured with");
+    g_assert_null(ifm_conv_predict(points, "small-cnn", 56, threads + 6, &error));
+    assert_says(&error, IFM_ERROR_INVALID, "nothing was measured with");
+    g_autoptr(IfmModel) graph = ifm_zoo_build("small-cnn", (const char *const[]){ "channels=20", NULL }, 1, &error);
+    g_assert_no_error(error);
+    g_assert_null(ifm_conv_choose(points, graph, NULL, 0, (int)threads, IFM_TUNE_ALL, &error));
+    assert_says(&error, IFM_ERROR_INVALID, "nothing was measured on onnxruntime:CPU with");
+    IfmStudyDevice *device = points->devices->pdata[0];
+    g_free(device->device);
+    device->device = g_strdup("onnxruntime:CPU");
+    for (int level = IFM_TUNE_ALL; level < IFM_N_TUNE_LEVELS; level++)
+    {
+        g_autoptr(GPtrArray) choices = ifm_conv_choose(points, graph, NULL, 0, (int)threads, (IfmTuneLevel)level, &error);
+        g_assert_no_error(error);
+        g_assert_cmpuint(choices->len, ==, 2);
+        for (guint i = 0; i < choices->len; i++)
+        {
+            const IfmTunePrediction *choice = choices->pdata[i];
+            g_assert_cmpstr(choice->algorithm, ==, level == IFM_TUNE_ALL ? "winograd" : "direct");
+            g_assert_cmpfloat(choice->time_ns, >, 0);
+        }
+    }
 }
 
 /* A table of points measured elsewhere is of the kind whose axes it has, and predicts as the study does. */
@@ -574,7 +617,7 @@ static void test_import(Fixture *fixture, gconstpointer data)
     g_assert_no_error(error);
     g_autoptr(IfmStudyTables) points = points_of(store);
     g_assert_cmpstr(points->kind, ==, "conv-algorithms");
-    g_autoptr(GArray) predictions = ifm_conv_predict(points, "small-cnn", 40, &error);
+    g_autoptr(GArray) predictions = ifm_conv_predict(points, "small-cnn", 40, 0, &error);
     g_assert_no_error(error);
     g_assert_cmpstr(g_array_index(predictions, IfmConvPrediction, 0).algorithm, ==, "winograd");
 }
@@ -661,6 +704,7 @@ int main(int argc, char **argv)
     ADD("sizes", test_sizes);
     ADD("mistakes", test_mistakes);
     ADD("places", test_places);
+    ADD("network", test_network);
     ADD("import", test_import);
     ADD("files", test_files);
     ADD("measured-files", test_measured_files);

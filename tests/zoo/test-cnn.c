@@ -487,6 +487,40 @@ static void test_training_form(void)
     g_assert_cmpuint(count(trained, "Mul"), ==, 2); /* what is kept by its gain, and the features by that */
 }
 
+/* Shapes and costs are the model's; large weights have no values, and no file is made for them. */
+static void test_outline(void)
+{
+    g_autoptr(GError) error = NULL;
+    const IfmModelRequest request = { .text = "squeezenet,size=64", .seed = 1, .is_outline = TRUE };
+    g_auto(IfmModelSource) source = { 0 };
+    g_autoptr(IfmModel) whole = build("squeezenet", SETTINGS("size=64"), 1);
+    g_assert_true(ifm_model_source_open(&request, &source, &error));
+    g_assert_no_error(error);
+    g_assert_null(source.path);
+    g_assert_null(source.scratch.path);
+    g_assert_cmpuint(ifm_model_n_nodes(source.model), ==, ifm_model_n_nodes(whole));
+    g_autoptr(IfmAnalysis) outline = ifm_model_analyse(source.model, NULL, 0, &error), all = NULL;
+    g_assert_no_error(error);
+    all = ifm_model_analyse(whole, NULL, 0, &error);
+    g_assert_no_error(error);
+    gsize n_large = 0;
+    for (gsize i = 0; i < ifm_model_n_nodes(whole); i++)
+    {
+        const IfmNode *node = ifm_model_node(whole, i);
+        IfmTensor weights, values;
+        g_assert_cmpint(ifm_analysis_node_cost(outline, i)->macs, ==, ifm_analysis_node_cost(all, i)->macs);
+        if (!g_str_equal(node->op_type, "Conv") || !ifm_model_initializer(whole, node->inputs[1], &weights) ||
+            weights.size_bytes < IFM_MODEL_EXTERNAL_MIN_BYTES)
+            continue;
+        g_assert_true(!ifm_model_initializer(source.model, node->inputs[1], &values) || values.data == NULL);
+        n_large++;
+    }
+    g_assert_cmpuint(n_large, >, 10);
+    g_autoptr(IfmModel) huge = ifm_zoo_outline("vgg16", SETTINGS("size=17000"), 1, &error);
+    g_assert_null(huge);
+    g_assert_error(error, IFM_ERROR, IFM_ERROR_INVALID);
+}
+
 int main(int argc, char **argv)
 {
     g_test_init(&argc, &argv, NULL);
@@ -498,6 +532,7 @@ int main(int argc, char **argv)
     g_test_add_func("/zoo/cnn/seed", test_seed);
     g_test_add_func("/zoo/cnn/distribution", test_distribution);
     g_test_add_func("/zoo/cnn/shared-file", test_shared_file);
+    g_test_add_func("/zoo/cnn/outline", test_outline);
     g_test_add_func("/zoo/cnn/saved-elsewhere", test_saved_elsewhere);
     g_test_add_func("/zoo/cnn/one-file", test_one_file);
     g_test_add_func("/zoo/cnn/least-sizes", test_min_sizes);

@@ -245,6 +245,9 @@ static void record_shape(IfmConvLayer *record, const IfmConvShape *shape)
     record->stride_columns = shape->stride[1];
     record->dilation_rows = shape->dilation[0];
     record->dilation_columns = shape->dilation[1];
+    record->batch = shape->batch;
+    record->out_rows = shape->out[0];
+    record->out_columns = shape->out[1];
 }
 
 static void note_refusal(Rewriting *self, IfmConvAlgorithm algorithm, const char *why)

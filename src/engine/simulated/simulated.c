@@ -5,6 +5,7 @@
  * can be tried for machines that are not there.
  */
 #include <convolution/convolution.h>
+#include <engine/conv-layers.h>
 
 #include "simulated-private.h"
 
@@ -105,12 +106,11 @@ static void list_convolutions(const SimulatedCompiled *compiled, IfmEffectiveCon
     for (gsize i = 0; i < ifm_model_n_nodes(base->model); i++)
     {
         const IfmNode *node = ifm_model_node(base->model, i);
-        IfmDtype dtype;
-        int rank;
-        gint64 shape[IFM_MAX_RANK];
         if (!g_str_equal(node->op_type, "Conv"))
             continue;
-        IfmConvLayer *layer = ifm_conv_layer_new();
+        IfmConvLayer *layer = analysis != NULL ? ifm_conv_layer_read(base->model, analysis, i) : NULL;
+        if (layer == NULL)
+            layer = ifm_conv_layer_new();
         g_free(layer->layer);
         g_free(layer->asked);
         g_free(layer->algorithm);
@@ -120,14 +120,6 @@ static void list_convolutions(const SimulatedCompiled *compiled, IfmEffectiveCon
         layer->algorithm = g_strdup(compiled->convolution);
         layer->implementation = g_strdup_printf("%s, described", compiled->convolution);
         layer->fell_back = compiled->convolution_fell_back;
-        if (analysis != NULL && ifm_analysis_shape(analysis, node->inputs[1], &dtype, &rank, shape) && rank == 4)
-        {
-            layer->out_channels = shape[0];
-            layer->in_channels = shape[1] * ifm_node_int(node, "group", 1);
-            layer->kernel_rows = shape[2];
-            layer->kernel_columns = shape[3];
-            layer->macs = ifm_analysis_node_cost(analysis, i)->macs;
-        }
         g_ptr_array_add(effective_config->convolutions, layer);
     }
 }

@@ -1,0 +1,119 @@
+/* A smooth function through scattered points: the mean of a Gaussian process with Matérn's kernel of 3/2. */
+#include <lapacke.h>
+#include <math.h>
+#include <string.h>
+
+#include "learn-private.h"
+
+struct IfmSmooth
+{
+    gsize n, n_columns;
+    double reach;
+    double *x, *weights; /* [n x n_columns], [n] */
+};
+
+void ifm_smooth_free(IfmSmooth *self)
+{
+    if (self == NULL)
+        return;
+    g_free(self->x);
+    g_free(self->weights);
+    g_free(self);
+}
+
+static double kernel(const IfmSmooth *self, const double *a, const double *b)
+{
+    double square = 0;
+    for (gsize k = 0; k < self->n_columns; k++)
+        square += (a[k] - b[k]) * (a[k] - b[k]);
+    const double distance = sqrt(3 * square) / self->reach;
+    return (1 + distance) * exp(-distance);
+}
+
+/* The inverse of the kernel's matrix with the noise in its diagonal. (transfer full) NULL: it has none */
+static double *inverse_of(const IfmSmooth *self, double noise)
+{
+    const gsize n = self->n;
+    g_autofree double *matrix = g_new(double, n *n);
+    for (gsize i = 0; i < n; i++)
+        for (gsize k = 0; k <= i; k++)
+            matrix[i * n + k] = kernel(self, self->x + i * self->n_columns, self->x + k * self->n_columns);
+    for (gsize i = 0; i < n; i++)
+        matrix[i * n + i] += noise;
+    if (LAPACKE_dpotrf(LAPACK_ROW_MAJOR, 'L', (lapack_int)n, matrix, (lapack_int)n) != 0 ||
+        LAPACKE_dpotri(LAPACK_ROW_MAJOR, 'L', (lapack_int)n, matrix, (lapack_int)n) != 0)
+        return NULL;
+    for (gsize i = 0; i < n; i++)
+        for (gsize k = i + 1; k < n; k++)
+            matrix[i * n + k] = matrix[k * n + i];
+    return g_steal_pointer(&matrix);
+}
+
+/* The values of a group without it: its residuals are those of the whole, times the inverse of its part of the inverse
+ * (Rasmussen and Williams, Gaussian Processes for Machine Learning, 5.4.2, of several at once). */
+static void leave_out(const IfmSmooth *self, const double *inverse, const double *y, const guint *members, gsize n_members,
+                      double *left_out)
+{
+    g_autofree double *part = g_new(double, n_members *n_members), *residuals = g_new(double, n_members);
+    for (gsize i = 0; i < n_members; i++)
+    {
+        residuals[i] = self->weights[members[i]];
+        for (gsize k = 0; k < n_members; k++)
+            part[i * n_members + k] = inverse[members[i] * self->n + members[k]];
+    }
+    const gboolean is_solved =
+        LAPACKE_dposv(LAPACK_ROW_MAJOR, 'L', (lapack_int)n_members, 1, part, (lapack_int)n_members, residuals, 1) == 0;
+    for (gsize i = 0; i < n_members; i++)
+        left_out[members[i]] = is_solved ? y[members[i]] - residuals[i] : (double)NAN;
+}
+
+static void leave_groups_out(const IfmSmooth *self, const double *inverse, const double *y, const guint *groups,
+                             double *left_out)
+{
+    g_autofree guint *members = g_new(guint, self->n);
+    g_autofree gboolean *is_done = g_new0(gboolean, self->n);
+    for (gsize first = 0; first < self->n; first++)
+    {
+        gsize n_members = 0;
+        if (is_done[first])
+            continue;
+        for (gsize i = first; i < self->n; i++)
+            if (groups[i] == groups[first])
+            {
+                members[n_members++] = (guint)i;
+                is_done[i] = TRUE;
+            }
+        leave_out(self, inverse, y, members, n_members, left_out);
+    }
+}
+
+IfmSmooth *ifm_smooth_new(const IfmSmoothPoints *points, double reach, double noise, double *left_out)
+{
+    const gsize n = points->n;
+    IfmSmooth *self = g_new0(IfmSmooth, 1);
+    *self = (IfmSmooth){ .n = n,
+                         .n_columns = points->n_columns,
+                         .reach = reach,
+                         .x = g_memdup2(points->x, n * points->n_columns * sizeof(double)),
+                         .weights = g_new0(double, n) };
+    g_autofree double *inverse = inverse_of(self, noise);
+    if (inverse == NULL)
+    {
+        ifm_smooth_free(self);
+        return NULL;
+    }
+    for (gsize i = 0; i < n; i++)
+        for (gsize k = 0; k < n; k++)
+            self->weights[i] += inverse[i * n + k] * points->y[k];
+    if (left_out != NULL)
+        leave_groups_out(self, inverse, points->y, points->groups, left_out);
+    return self;
+}
+
+double ifm_smooth_at(const IfmSmooth *self, const double *x)
+{
+    double sum = 0;
+    for (gsize i = 0; i < self->n; i++)
+        sum += self->weights[i] * kernel(self, x, self->x + i * self->n_columns);
+    return sum;
+}
