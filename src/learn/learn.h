@@ -177,7 +177,7 @@ char *ifm_evaluated_why(const IfmEvaluated *row);
 
 /* --- lines --------------------------------------------------------------------------------------------------------- */
 
-#define IFM_LINE_MAX_TERMS 7
+#define IFM_LINE_MAX_TERMS 8
 
 /** ifm_fit_line: Weights of the terms, none below 0, by least squares of relative errors.
  * @terms: [n x n_terms], n_terms up to IFM_LINE_MAX_TERMS    @y: [n], above 0    @weights: (out) [n_terms] */

@@ -14,7 +14,7 @@ gboolean conv_is_known(const IfmConvLayer *layer);
 double conv_pixels(const IfmConvLayer *layer);
 double conv_output_bytes(const IfmConvLayer *layer);
 
-#define CONV_N_TERMS 7
+#define CONV_N_TERMS 8
 /* conv_work: What an algorithm has to do, the terms of a line through its times: 1, multiplications, numbers of inputs and
  * of outputs, transformed where they are, weights, weights by how far they are, what kernels do for whole panels.
  * @weights_bytes: of all layers of the network: a run of it finds in the caches what of them the caches hold */

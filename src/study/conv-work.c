@@ -57,15 +57,16 @@ char *conv_kind(const IfmConvLayer *layer, const char *algorithm)
 /* --- work ---------------------------------------------------------------------------------------------------------------
  */
 
-/* What kernels compute at once: channels of two vectors by pixels. */
+/* What kernels compute at once: channels of two vectors, or of four in the runtime's, by pixels. */
 #define PANEL 32
+#define WIDE_PANEL 64
 #define PIXELS 14
 
 /* Work: multiplications; numbers that are read of inputs and written of outputs, transformed where they are; weights;
- * what kernels do for whole panels */
+ * what kernels do for whole panels, also wide ones */
 typedef struct
 {
-    double products, inputs, outputs, weights, panels;
+    double products, inputs, outputs, weights, panels, wide_panels;
 } Work;
 
 static double whole(double n, double of)
@@ -84,7 +85,8 @@ static Work plain_work(const IfmConvLayer *layer)
                    .inputs = pixels * (double)(layer->in_channels * layer->stride_rows * layer->stride_columns),
                    .outputs = pixels * (double)layer->out_channels,
                    .weights = groups * outputs_of(layer) * depth,
-                   .panels = pixels * groups * depth * ceil(outputs_of(layer) / PANEL) };
+                   .panels = pixels * groups * depth * ceil(outputs_of(layer) / PANEL),
+                   .wide_panels = pixels * groups * depth * ceil(outputs_of(layer) / WIDE_PANEL) };
 }
 
 /* Tiles, of which each has @points numbers of a channel once it is transformed, and takes @factor times as many
@@ -200,6 +202,7 @@ void conv_work(const IfmConvLayer *layer, double weights_bytes, const char *algo
     terms[4] = work.weights;
     terms[5] = work.weights * log2(1 + weights_bytes / NEAR_BYTES);
     terms[6] = work.panels;
+    terms[7] = work.wide_panels;
 }
 
 void conv_place(const IfmConvLayer *layer, double weights_bytes, double place[CONV_N_PLACES])
