@@ -661,6 +661,30 @@ static void test_aligned_rounds(Fixture *fixture, gconstpointer data)
     g_assert_cmpfloat(g_array_index(bare, IfmAlignedRow, 0).ratio, ==, 1);
 }
 
+/* A ring holds twice what the last-level cache does: within its bounds, and no larger than the least where that is much
+ * work. */
+static void test_ring(void)
+{
+    static const struct
+    {
+        gint64 bytes, cache_bytes;
+        double flop;
+        gsize copies;
+    } rings[] = {
+        { 1 << 20, 0, NAN, 16 },         { 1 << 20, 4 << 20, NAN, 16 },  { 1 << 20, 20 << 20, NAN, 40 },
+        { 2 << 20, 32 << 20, NAN, 32 },  { 2 << 20, 1 << 30, NAN, 32 },  { 2 << 20, G_MAXINT64, 0, 32 },
+        { 1 << 20, 1 << 30, NAN, 48 },   { 4096, 32 << 20, NAN, 48 },    { 100 << 20, 32 << 20, NAN, 1 },
+        { 1 << 20, 20 << 20, 1e9, 16 },  { 1 << 20, 20 << 20, 1e8, 20 }, { 1 << 20, 20 << 20, 1, 40 },
+        { 16 << 20, 32 << 20, 1e12, 1 }, { 0, 32 << 20, NAN, 48 },
+    };
+    for (gsize i = 0; i < G_N_ELEMENTS(rings); i++)
+    {
+        const IfmKernelRecord record = { .input_bytes = rings[i].bytes, .flop = rings[i].flop };
+        g_assert_cmpint(ifm_kernel_bytes(&record), ==, rings[i].bytes);
+        g_assert_cmpuint(ifm_kernel_ring_copies(&record, rings[i].cache_bytes), ==, rings[i].copies);
+    }
+}
+
 int main(int argc, char **argv)
 {
     g_test_init(&argc, &argv, NULL);
@@ -679,6 +703,7 @@ int main(int argc, char **argv)
     g_test_add("/kernels/unresolved", Fixture, NULL, set_up, test_unresolved, tear_down);
     g_test_add("/kernels/covered-copy", Fixture, NULL, set_up, test_covered_copy, tear_down);
     g_test_add("/kernels/page", Fixture, NULL, set_up, test_page, tear_down);
+    g_test_add_func("/kernels/ring", test_ring);
     g_test_add_func("/kernels/features", test_features);
     g_test_add("/kernels/aligned", Fixture, NULL, set_up, test_aligned, tear_down);
     g_test_add("/kernels/aligned-rounds", Fixture, NULL, set_up, test_aligned_rounds, tear_down);
