@@ -1,11 +1,11 @@
 /*
  * Whole networks with the best algorithm of each convolution: images of 224 (640 of the YOLO-like), f32, on pinned cores. A
- * cell is a network, 1 or 2 threads, batch 1 or 8. Three subjects of a cell take turns in one process: ONNX Runtime with
- * `best`, ONNX Runtime as it is, and OpenVINO. A round is one inference of each, after one that is not counted, which of
- * them begins taking turns. The ratios are of a round: how many times as long the peer takes. At the end the geometric
- * means over the networks. Bounds: no cell lies wholly below ONNX Runtime's time; ResNet-50 and VGG-16 have their own at
- * batch 1 and one thread; geometric means of at least 1.20 at one thread and 1.12 at two. Fails where a whole 95 % interval
- * lies below its bound.
+ * cell is a network, 1 or 2 threads, batch 1 or 8. Four subjects of a cell take turns in one process: ONNX Runtime with
+ * `best`, ONNX Runtime as it is, OpenVINO, and the model that `tune` makes (tuned), whether that would be written or not. A
+ * round is one inference of each, after one that is not counted, which of them begins taking turns. The ratios are of a
+ * round: how many times as long one takes as the other. At the end the geometric means over the networks. Bounds: no cell
+ * lies wholly below ONNX Runtime's time; ResNet-50 and VGG-16 have their own at batch 1 and one thread; geometric means of
+ * at least 1.20 at one thread and 1.12 at two. Fails where a whole 95 % interval lies below its bound.
  *
  *     conv-end-to-end [--rounds N] [--threads N] [--batch N] [--state FILE] [MODEL …]: only these cells. Each cell is kept
  * in FILE (BUILD/conv-end-to-end.json) and not measured again on the same processor by the same versions: a run that was
@@ -21,18 +21,48 @@
 #include <base/fields.h>
 #include <base/statistics.h>
 #include <convolution/convolution.h>
+#include <glib/gstdio.h>
 
 #include "bench.h"
 #include "measure/measure-private.h"
+#include "profile/tune.h"
 
 enum
 {
     ROUNDS = 31,
     WARMUP = 3, /* rounds before them */
-    N_SUBJECTS = 3,
 };
 
-static const char *const engines[N_SUBJECTS] = { "onnxruntime", "onnxruntime", "openvino" };
+enum
+{
+    BEST,
+    RUNTIME,
+    OPENVINO,
+    TUNED,
+    N_SUBJECTS,
+};
+static const struct
+{
+    const char *name, *engine;
+} subjects_of[N_SUBJECTS] = {
+    [BEST] = { "best", "onnxruntime" },
+    [RUNTIME] = { "onnxruntime", "onnxruntime" },
+    [OPENVINO] = { "openvino", "openvino" },
+    [TUNED] = { "tuned", "onnxruntime" },
+};
+
+/* Ratio: of two subjects' times. @has_bound: the cell's and the means' bounds are of it */
+typedef struct
+{
+    const char *name;
+    int over, under;
+    gboolean has_bound;
+} Ratio;
+static const Ratio ratios_of[] = {
+    { "onnxruntime / best", RUNTIME, BEST, TRUE },  { "openvino / best", OPENVINO, BEST, FALSE },
+    { "tuned / best", TUNED, BEST, FALSE },         { "onnxruntime / tuned", RUNTIME, TUNED, FALSE },
+    { "openvino / tuned", OPENVINO, TUNED, FALSE },
+};
 
 /* Network: @avx2, @avx512: least ratio to ONNX Runtime at batch 1 and one thread, where the processor has that */
 typedef struct
@@ -109,11 +139,11 @@ static double run_once(IfmModelSubject *subject)
 
 /* --- models ----------------------------------------------------------------------------------------------------------- */
 
-/* Opened: a cell's model. @bindings: of a file with free sizes */
+/* Opened: a cell's model, as it is and tuned. @bindings: of a file with free sizes */
 typedef struct
 {
-    char *path;
-    IfmModel *model;
+    char *path, *tuned_path;
+    IfmModel *model, *tuned;
     IfmDimBinding bindings[3];
     gsize n_bindings;
 } Opened;
@@ -121,7 +151,11 @@ typedef struct
 static void opened_clear(Opened *opened)
 {
     g_clear_pointer(&opened->model, ifm_model_unref);
+    g_clear_pointer(&opened->tuned, ifm_model_unref);
+    if (opened->tuned_path != NULL)
+        g_unlink(opened->tuned_path);
     g_free(opened->path);
+    g_free(opened->tuned_path);
 }
 G_DEFINE_AUTO_CLEANUP_CLEAR_FUNC(Opened, opened_clear)
 
@@ -193,15 +227,43 @@ static gboolean open_network(const Bench *bench, const Cell *cell, Opened *opene
     return opened->model != NULL;
 }
 
-/* On the last cores, one a thread. */
-static IfmModelSubject *subject_new(const Opened *opened, int number, int threads, GError **error)
+/* On the last cores, one a thread. (transfer full) */
+static char *device_of(int subject, int threads)
 {
     const guint last = g_get_num_processors() - 1;
-    g_autofree char *cores = threads > 1 ? g_strdup_printf("%u-%u", last + 1 - (guint)threads, last)
-                                         : g_strdup_printf("%u", last),
-                    *device = g_strdup_printf("%s:CPU@%s", engines[number], cores);
+    g_autofree char *cores =
+        threads > 1 ? g_strdup_printf("%u-%u", last + 1 - (guint)threads, last) : g_strdup_printf("%u", last);
+    return g_strdup_printf("%s:CPU@%s", subjects_of[subject].engine, cores);
+}
+
+static gboolean tune_network(const Bench *bench, const Cell *cell, Opened *opened, GError **error)
+{
+    g_auto(IfmTuned) tuned = { 0 };
+    g_autofree char *device = device_of(TUNED, cell->threads), *output = g_build_filename(bench->folder, "out", NULL);
+    g_auto(GStrv) dims = g_new0(char *, G_N_ELEMENTS(opened->bindings) + 1);
+    IfmTuneOptions options;
+    for (gsize i = 0; i < opened->n_bindings; i++)
+        dims[i] = g_strdup_printf("%s=%" G_GINT64_FORMAT, opened->bindings[i].name, opened->bindings[i].value);
+    opened->tuned_path = g_build_filename(bench->folder, "tuned.onnx", NULL);
+    ifm_tune_options_init(&options);
+    options.model = opened->path;
+    options.path = opened->tuned_path;
+    options.device = device;
+    options.open.dims = (const char *const *)dims;
+    options.threads = cell->threads;
+    options.output = output;
+    if (!ifm_tune_layers(&options, NULL, &tuned, error))
+        return FALSE;
+    opened->tuned = ifm_model_open(opened->tuned_path, error);
+    return opened->tuned != NULL;
+}
+
+static IfmModelSubject *subject_new(const Opened *opened, int number, int threads, GError **error)
+{
+    g_autofree char *device = device_of(number, threads);
     const char *const lines[] = { "best", NULL };
-    const IfmModelCase model_case = { .model_path = opened->path,
+    IfmModel *model = number == TUNED ? opened->tuned : opened->model;
+    const IfmModelCase model_case = { .model_path = number == TUNED ? opened->tuned_path : opened->path,
                                       .device = device,
                                       .bindings = opened->bindings,
                                       .n_bindings = opened->n_bindings,
@@ -209,10 +271,10 @@ static IfmModelSubject *subject_new(const Opened *opened, int number, int thread
                                       .threads = threads,
                                       .seed = 1,
                                       .protocol = IFM_PROTOCOL_INIT,
-                                      .convolutions = number == 0 ? lines : NULL };
+                                      .convolutions = number == BEST ? lines : NULL };
     IfmClock *clock = ifm_clock_new_real();
-    IfmEngine *engine = ifm_engine_open(engines[number], clock, error);
-    return engine != NULL ? ifm_model_subject_new(engine, opened->model, &model_case, IFM_COMPILE_MEASURED, error) : NULL;
+    IfmEngine *engine = ifm_engine_open(subjects_of[number].engine, clock, error);
+    return engine != NULL ? ifm_model_subject_new(engine, model, &model_case, IFM_COMPILE_MEASURED, error) : NULL;
 }
 
 /* --- one cell --------------------------------------------------------------------------------------------------------- */
@@ -237,13 +299,13 @@ static double median_of(const Series *series, int subject)
     return ifm_quantile(sorted, (gsize)series->n_rounds, 0.5);
 }
 
-/* The median over rounds of how many times as long as subject 0 a peer takes. */
-static double ratio_of(const Series *series, int peer, IfmInterval *interval)
+/* The median over rounds of how many times as long one takes as the other. */
+static double ratio_of(const Series *series, const Ratio *of, IfmInterval *interval)
 {
     const gsize n = (gsize)series->n_rounds;
     g_autofree double *ratios = g_new(double, n);
     for (gsize i = 0; i < n; i++)
-        ratios[i] = series->times_ms[peer][i] / series->times_ms[0][i];
+        ratios[i] = series->times_ms[of->over][i] / series->times_ms[of->under][i];
     qsort(ratios, n, sizeof *ratios, compare_doubles);
     ifm_quantile_interval(ratios, n, (double)n, 0.5, 0.95, interval);
     return ifm_quantile(ratios, n, 0.5);
@@ -284,11 +346,11 @@ static json_t *choices_of(const IfmModelSubject *subject, const Opened *opened)
     return choices;
 }
 
-/* {"median": , "lower": , "upper": } of the ratio to a peer. (transfer full) */
-static json_t *ratio_to_json(const Series *series, int peer)
+/* {"median": , "lower": , "upper": } (transfer full) */
+static json_t *ratio_to_json(const Series *series, const Ratio *of)
 {
     IfmInterval interval;
-    const double ratio = ratio_of(series, peer, &interval);
+    const double ratio = ratio_of(series, of, &interval);
     return json_pack("{s:f,s:f,s:f}", "median", ratio, "lower", interval.lower, "upper", interval.upper);
 }
 
@@ -298,18 +360,23 @@ static json_t *measure(const Bench *bench, const Cell *cell, GError **error)
     g_auto(Opened) opened = { 0 };
     IfmModelSubject *subjects[N_SUBJECTS] = { NULL };
     g_autofree double *times_ms = g_new(double, N_SUBJECTS * bench->rounds);
-    const Series series = { bench->rounds, { times_ms, times_ms + bench->rounds, times_ms + 2 * bench->rounds } };
+    Series series = { .n_rounds = bench->rounds };
     json_t *found = NULL;
-    gboolean good = open_network(bench, cell, &opened, error);
+    gboolean good = open_network(bench, cell, &opened, error) && tune_network(bench, cell, &opened, error);
     for (int i = 0; i < N_SUBJECTS && good; i++)
+    {
+        series.times_ms[i] = times_ms + i * bench->rounds;
         good = (subjects[i] = subject_new(&opened, i, cell->threads, error)) != NULL;
+    }
     if (good)
     {
         run_rounds(subjects, &series);
-        found =
-            json_pack("{s:f,s:f,s:f,s:o,s:o,s:o}", "best_ms", median_of(&series, 0), "onnxruntime_ms",
-                      median_of(&series, 1), "openvino_ms", median_of(&series, 2), "onnxruntime", ratio_to_json(&series, 1),
-                      "openvino", ratio_to_json(&series, 2), "choices", choices_of(subjects[0], &opened));
+        found = json_object();
+        for (int i = 0; i < N_SUBJECTS; i++)
+            json_object_set_new(found, subjects_of[i].name, json_real(median_of(&series, i)));
+        for (gsize i = 0; i < G_N_ELEMENTS(ratios_of); i++)
+            json_object_set_new(found, ratios_of[i].name, ratio_to_json(&series, &ratios_of[i]));
+        json_object_set_new(found, "choices", choices_of(subjects[BEST], &opened));
     }
     for (int i = 0; i < N_SUBJECTS; i++)
         if (subjects[i] != NULL)
@@ -332,8 +399,8 @@ static char *processor_name(void)
 
 static char *key_of(const Bench *bench, const Cell *cell)
 {
-    return g_strdup_printf("%s, %d threads, batch %d, %d rounds, %s, inferometer %s", cell->network->name, cell->threads,
-                           cell->batch, bench->rounds, bench->processor, IFM_VERSION);
+    return g_strdup_printf("%s, %d threads, batch %d, %d rounds of %d, %s, inferometer %s", cell->network->name,
+                           cell->threads, cell->batch, bench->rounds, N_SUBJECTS, bench->processor, IFM_VERSION);
 }
 
 /* Whole or not at all: a run may be killed here. */
@@ -360,9 +427,9 @@ static void load_state(Bench *bench)
 /* --- what is said ------------------------------------------------------------------------------------------------------
  */
 
-static double number(const json_t *found, const char *peer, const char *name)
+static double number(const json_t *found, const Ratio *of, const char *name)
 {
-    return json_number_value(json_object_get(peer != NULL ? json_object_get(found, peer) : found, name));
+    return json_number_value(json_object_get(json_object_get(found, of->name), name));
 }
 
 /* Least ratio to ONNX Runtime; the networks' own are of batch 1 and one thread. */
@@ -380,24 +447,31 @@ static double bound_of(const Cell *cell)
 /* Returns: FALSE where the bound is broken. */
 static gboolean report(const Cell *cell, const json_t *found)
 {
-    const double bound = bound_of(cell), upper = number(found, "onnxruntime", "upper");
-    static const char *const peers[] = { "onnxruntime", "openvino" };
+    const double bound = bound_of(cell);
+    gboolean good = TRUE;
     const char *name;
     json_t *n;
-    printf("%s, %d thread%s, batch %d: best %.2f ms, onnxruntime %.2f ms, openvino %.2f ms\n", cell->network->name,
-           cell->threads, ifm_plural((gsize)cell->threads), cell->batch, number(found, NULL, "best_ms"),
-           number(found, NULL, "onnxruntime_ms"), number(found, NULL, "openvino_ms"));
-    for (gsize i = 0; i < G_N_ELEMENTS(peers); i++)
-        printf("  %-11s / best  %.3f  [%.3f, %.3f]%s\n", peers[i], number(found, peers[i], "median"),
-               number(found, peers[i], "lower"), number(found, peers[i], "upper"),
-               i > 0           ? ""
-               : upper < bound ? "  bound BROKEN"
-                               : "  bound kept");
+    printf("%s, %d thread%s, batch %d:", cell->network->name, cell->threads, ifm_plural((gsize)cell->threads), cell->batch);
+    for (int i = 0; i < N_SUBJECTS; i++)
+        printf("%s %s %.2f ms", i > 0 ? "," : "", subjects_of[i].name,
+               json_number_value(json_object_get(found, subjects_of[i].name)));
+    printf("\n");
+    for (gsize i = 0; i < G_N_ELEMENTS(ratios_of); i++)
+    {
+        const Ratio *of = &ratios_of[i];
+        const gboolean is_broken = of->has_bound && number(found, of, "upper") < bound;
+        printf("  %-19s  %.3f  [%.3f, %.3f]%s\n", of->name, number(found, of, "median"), number(found, of, "lower"),
+               number(found, of, "upper"),
+               !of->has_bound ? ""
+               : is_broken    ? "  bound BROKEN"
+                              : "  bound kept");
+        good &= !is_broken;
+    }
     printf("  layers:");
     json_object_foreach(json_object_get(found, "choices"), name, n) printf(" %d %s", (int)json_integer_value(n), name);
     printf("\n");
     fflush(stdout);
-    return upper >= bound;
+    return good;
 }
 
 /* Mean: of the logarithms of ratios, whose half-widths add up as squares: cells are measured one after the other. */
@@ -407,22 +481,22 @@ typedef struct
     double sum, squares;
 } Mean;
 
-static void add_to(Mean *mean, const json_t *found, const char *peer)
+static void add_to(Mean *mean, const json_t *found, const Ratio *of)
 {
-    const double half = log(number(found, peer, "upper") / number(found, peer, "lower")) / 2;
+    const double half = log(number(found, of, "upper") / number(found, of, "lower")) / 2;
     mean->n++;
-    mean->sum += log(number(found, peer, "median"));
+    mean->sum += log(number(found, of, "median"));
     mean->squares += half * half;
 }
 
 /* Returns: FALSE where the whole interval lies below the bound. @bound: 0: none */
-static gboolean print_mean(const char *what, const char *peer, const Mean *mean, double bound)
+static gboolean print_mean(const char *what, const Ratio *of, const Mean *mean, double bound)
 {
     const double middle = mean->sum / mean->n, half = sqrt(mean->squares) / mean->n;
     if (mean->n == 0)
         return TRUE;
     const gboolean is_broken = exp(middle + half) < bound;
-    printf("  %-20s %-11s / best  %.3f  [%.3f, %.3f]  of %d%s\n", what, peer, exp(middle), exp(middle - half),
+    printf("  %-20s %-19s  %.3f  [%.3f, %.3f]  of %d%s\n", what, of->name, exp(middle), exp(middle - half),
            exp(middle + half), mean->n,
            bound <= 0  ? ""
            : is_broken ? "  bound BROKEN"
@@ -433,11 +507,10 @@ static gboolean print_mean(const char *what, const char *peer, const Mean *mean,
 /* Of all cells that were measured, now or before. Returns: FALSE where a bound is broken. */
 static gboolean print_means(const Bench *bench)
 {
-    static const char *const peers[] = { "onnxruntime", "openvino" };
     gboolean good = TRUE;
     printf("geometric means:\n");
     for (gsize t = 0; t < G_N_ELEMENTS(threads_of); t++)
-        for (gsize p = 0; p < G_N_ELEMENTS(peers); p++)
+        for (gsize p = 0; p < G_N_ELEMENTS(ratios_of); p++)
         {
             Mean all = { 0 };
             for (gsize b = 0; b < G_N_ELEMENTS(batches_of); b++)
@@ -450,16 +523,16 @@ static gboolean print_means(const Bench *bench)
                     const json_t *found = json_object_get(bench->state, key);
                     if (found == NULL)
                         continue;
-                    add_to(&mean, found, peers[p]);
-                    add_to(&all, found, peers[p]);
+                    add_to(&mean, found, &ratios_of[p]);
+                    add_to(&all, found, &ratios_of[p]);
                 }
                 g_autofree char *what = g_strdup_printf("%d thread%s, batch %d", threads_of[t],
                                                         ifm_plural((gsize)threads_of[t]), batches_of[b]);
-                print_mean(what, peers[p], &mean, 0);
+                print_mean(what, &ratios_of[p], &mean, 0);
             }
             g_autofree char *what = g_strdup_printf("%d thread%s", threads_of[t], ifm_plural((gsize)threads_of[t]));
-            const gboolean is_whole = all.n == G_N_ELEMENTS(networks) * G_N_ELEMENTS(batches_of) && p == 0;
-            good &= print_mean(what, peers[p], &all, is_whole ? mean_bounds[t] : 0);
+            const gboolean is_whole = ratios_of[p].has_bound && all.n == G_N_ELEMENTS(networks) * G_N_ELEMENTS(batches_of);
+            good &= print_mean(what, &ratios_of[p], &all, is_whole ? mean_bounds[t] : 0);
         }
     return good;
 }

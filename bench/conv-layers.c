@@ -76,7 +76,15 @@ static const BenchLayer layers[] = {
     { "efficientnet 14x14x480 5x5 depthwise", 480, 14, 480, 5, 1, FALSE, 480 },
     { "resnext 56x56x128 groups of 4", 128, 56, 128, 3, 1, FALSE, 32 },
     { "resnext 14x14x512 groups of 16", 512, 14, 512, 3, 1, FALSE, 32 },
+    { "resnext 7x7x1024 groups of 32", 1024, 7, 1024, 3, 1, FALSE, 32 },
+    { "resnext 28x28x512 groups of 16", 512, 28, 512, 3, 1, FALSE, 32 },
     { "regnet 28x28x112 groups of 8", 112, 28, 112, 3, 1, FALSE, 14 },
+    { "regnet 56x56x48 groups of 16", 48, 56, 48, 3, 1, FALSE, 3 },
+    { "regnet 14x14x384 groups of 48", 384, 14, 384, 3, 1, FALSE, 8 },
+    { "resnext 14x14x1024 groups of 32", 1024, 14, 1024, 3, 1, TRUE, 32 },
+    { "regnet 7x7x400 groups of 16", 400, 7, 400, 3, 1, TRUE, 25 },
+    { "stage 112x112x16", 16, 112, 16, 3, 1, FALSE },
+    { "stage 28x28x16", 16, 28, 16, 3, 1, FALSE },
 };
 
 /* Variant: one algorithm on one layer. */

@@ -13,7 +13,6 @@ import json
 import os
 import pathlib
 import re
-import statistics
 import subprocess
 import sys
 import tempfile
@@ -55,13 +54,6 @@ def our_median_ms(program, model, core, seconds, scratch):
     return document["cases"][0]["measurement"]["summary"]["median"] / 1e6
 
 
-def judge(lower, upper):
-    """Of the ratio's interval: wholly within the aim, wholly outside, or neither."""
-    if upper < LEAST_RATIO or lower > MOST_RATIO:
-        return "missed"
-    return "reached" if LEAST_RATIO <= lower and upper <= MOST_RATIO else "inconclusive"
-
-
 def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--program", default=os.environ.get("INFEROMETER", "build/inferometer"))
@@ -90,12 +82,9 @@ def main():
                 raise SystemExit(f"{model}: an inference takes {theirs[-1]:.4f} ms: the aim is of models of {LEAST_MS} ms and more")
             print(f"round {number + 1:2d}: inferometer {ours[-1]:.4f} ms   benchmark_app {theirs[-1]:.4f} ms   "
                   f"ratio {ours[-1] / theirs[-1]:.4f}", flush=True)
-    ratios = [a / b for a, b in zip(ours, theirs)]
-    lower, upper = peers.median_interval(ratios)
-    verdict = judge(lower, upper)
-    print(f"median of {len(ratios)} ratios {statistics.median(ratios):.4f}, 95 % interval {lower:.4f} to {upper:.4f} "
-          f"(aim: {LEAST_RATIO} to {MOST_RATIO}): {verdict}")
-    return 1 if verdict == "missed" and not peers.QUICK else 0
+    words, is_missed = peers.judge_within([a / b for a, b in zip(ours, theirs)], LEAST_RATIO, MOST_RATIO)
+    print(words)
+    return 1 if is_missed else 0
 
 
 if __name__ == "__main__":

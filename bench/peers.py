@@ -4,6 +4,7 @@ import importlib.util
 import math
 import os
 import pathlib
+import statistics
 import subprocess
 import sys
 
@@ -60,6 +61,15 @@ def judge(ratios, aim):
         return words, False
     verdict = "reached" if lower >= aim else "missed" if upper < aim else "not told apart"
     return f"{words} (aim: {aim}): {verdict}", upper < aim and not QUICK
+
+
+def judge_within(ratios, least, most):
+    """The words for a ratio that ought to lie within bounds, and whether its interval lies wholly outside. Reached: wholly within."""
+    lower, upper = median_interval(ratios)
+    is_missed = upper < least or lower > most
+    verdict = "missed" if is_missed else "reached" if least <= lower and upper <= most else "inconclusive"
+    return (f"median of {len(ratios)} ratios {statistics.median(ratios):.4f}, 95 % interval {lower:.4f} to {upper:.4f} "
+            f"(aim: {least} to {most}): {verdict}"), is_missed and not QUICK
 
 
 class Node(ctypes.Structure):

@@ -61,6 +61,8 @@ struct ConvAlgorithm
                      IfmBlockedError *why);
     /* workspace: bytes for one run, and those of the transformed weights. */
     size_t (*workspace)(const ConvAlgorithm *self, const IfmBlockedShape *shape, const IfmBlockedOptions *options);
+    /* n_weights: numbers of the transformed weights; NULL: about as many as the layer has, or a few times as many. */
+    size_t (*n_weights)(const ConvAlgorithm *self, const IfmBlockedShape *shape, const IfmBlockedOptions *options);
     size_t state_bytes;  /* of IfmBlockedConv.state, which begins as zeros */
     bool is_of_any_size; /* weights are the same for all sizes of images, and for any number of threads */
     /* make: fills state, info.implementation (through conv_set_implementation()), info.workspace_bytes, weights_bytes. */

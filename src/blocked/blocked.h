@@ -176,6 +176,10 @@ extern "C"
      * "avx2", "portable". Returns: static text; NULL where there are none. */
     const char *ifm_blocked_isa(int block, const char *max_isa);
 
+    /** ifm_blocked_max_isa: What max_isa of the options is to be by the environment: IFM_CONV_ISA; the kernels of a lesser
+     * processor on this one. Returns: (transfer none) NULL where it is not set, or empty */
+    const char *ifm_blocked_max_isa(void);
+
     /** ifm_blocked_supports: whether an algorithm can do a layer, without making it. @shape: complete
      * @why: (out) (nullable) where it cannot: IFM_BLOCKED_UNSUPPORTED and a few words, such as "stride 2" */
     bool ifm_blocked_supports(const IfmBlockedShape *shape, IfmBlockedAlgorithm algorithm, const IfmBlockedOptions *options,
@@ -184,6 +188,12 @@ extern "C"
     /** ifm_blocked_workspace: bytes that an algorithm needs for a complete shape, which it may refuse for another reason.
      */
     size_t ifm_blocked_workspace(const IfmBlockedShape *shape, IfmBlockedAlgorithm algorithm,
+                                 const IfmBlockedOptions *options);
+
+    /** ifm_blocked_is_hopeless: Whether the transformed weights of a complete shape are so large that an algorithm that
+     * can do it is no candidate: more than 16 times those of the layer, and 32 MiB. Candidates that are measured in turns
+     * are in memory at once; so this is known before one is made. @options: not NULL */
+    bool ifm_blocked_is_hopeless(const IfmBlockedShape *shape, IfmBlockedAlgorithm algorithm,
                                  const IfmBlockedOptions *options);
 
     /** ifm_blocked_guess: The algorithm that a rule names from a complete shape: Winograd's or tiles of spectra where they

@@ -50,6 +50,12 @@ static const ConvAlgorithm *row_of(const IfmBlockedShape *shape, IfmBlockedAlgor
     return own[algorithm] == NULL || row->supports(row, shape, options, NULL) ? row : own[algorithm];
 }
 
+const char *ifm_blocked_max_isa(void)
+{
+    const char *most = getenv("IFM_CONV_ISA");
+    return most != NULL && most[0] != '\0' ? most : NULL;
+}
+
 bool ifm_blocked_fail(IfmBlockedError *error, IfmBlockedCode code, const char *format, ...)
 {
     if (error == NULL)
@@ -235,6 +241,18 @@ size_t ifm_blocked_workspace(const IfmBlockedShape *shape, IfmBlockedAlgorithm a
 {
     const ConvAlgorithm *row = row_of(shape, algorithm, options);
     return row != NULL && row->supports(row, shape, options, NULL) ? row->workspace(row, shape, options) : 0;
+}
+
+/* Spectra of large layers: reading them takes longer than any algorithm gains. */
+#define HOPELESS_TIMES 16
+#define HOPELESS_BYTES ((size_t)32 << 20)
+
+bool ifm_blocked_is_hopeless(const IfmBlockedShape *shape, IfmBlockedAlgorithm algorithm, const IfmBlockedOptions *options)
+{
+    const ConvAlgorithm *row = row_of(shape, algorithm, options);
+    const bool is_larger = row != NULL && row->n_weights != NULL && row->supports(row, shape, options, NULL);
+    const size_t n = is_larger ? row->n_weights(row, shape, options) : 0;
+    return n > HOPELESS_TIMES * conv_n_weights(shape) && n * sizeof(float) > HOPELESS_BYTES;
 }
 
 void ifm_blocked_conv_free(IfmBlockedConv *conv)

@@ -207,6 +207,12 @@ static size_t workspace(const ConvAlgorithm *algorithm, const IfmBlockedShape *s
     return plan_layer(algorithm, shape, options, &plan) ? plan.workspace_bytes + plan.weights_bytes : 0;
 }
 
+static size_t n_weights(const ConvAlgorithm *algorithm, const IfmBlockedShape *shape, const IfmBlockedOptions *options)
+{
+    Plan plan;
+    return plan_layer(algorithm, shape, options, &plan) ? plan.weights_bytes / sizeof(float) : 0;
+}
+
 /* --- runs ------------------------------------------------------------------------------------------------------------- */
 
 /* Tile: where one tile is. */
@@ -460,6 +466,7 @@ const ConvAlgorithm conv_fft = {
     .meaning = "products of the spectra of whole images and kernels",
     .supports = supports,
     .workspace = workspace,
+    .n_weights = n_weights,
     .state_bytes = sizeof(State),
     .make = make,
     .run = run,
@@ -469,6 +476,7 @@ const ConvAlgorithm conv_fft_tiling = {
     .meaning = "products of the spectra of overlapping tiles of 8 or 16 and of kernels",
     .supports = supports,
     .workspace = workspace,
+    .n_weights = n_weights,
     .state_bytes = sizeof(State),
     .make = make,
     .run = run,

@@ -165,6 +165,13 @@ bool ifm_region_set(IfmRegionRun *run, size_t layer, IfmBlockedAlgorithm algorit
     return true;
 }
 
+bool ifm_region_is_hopeless(const IfmRegionRun *run, size_t layer, IfmBlockedAlgorithm algorithm)
+{
+    const RegionLayer *row = &run->layers[layer];
+    const IfmBlockedOptions options = options_of(run, row->step, 0);
+    return row->conv != NULL && ifm_blocked_is_hopeless(&row->padded, algorithm, &options);
+}
+
 size_t ifm_region_n_layers(const IfmRegion *region)
 {
     return region->n_layers;

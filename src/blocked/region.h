@@ -113,6 +113,9 @@ extern "C"
     bool ifm_region_set(IfmRegionRun *run, size_t layer, IfmBlockedAlgorithm algorithm, int winograd_outputs,
                         IfmBlockedError *error);
 
+    /** ifm_region_is_hopeless: ifm_blocked_is_hopeless() of a layer of a run. */
+    bool ifm_region_is_hopeless(const IfmRegionRun *run, size_t layer, IfmBlockedAlgorithm algorithm);
+
     /** ifm_region_idle: the run that was given back last, or NULL. Borrowed: for a caller whose region does not run. */
     IfmRegionRun *ifm_region_idle(IfmRegion *region);
 

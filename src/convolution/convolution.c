@@ -107,6 +107,12 @@ gsize ifm_conv_workspace(const IfmConvShape *shape, IfmConvAlgorithm algorithm, 
     return ifm_blocked_workspace(shape, (IfmBlockedAlgorithm)algorithm, &all);
 }
 
+gboolean ifm_conv_is_hopeless(const IfmConvShape *shape, IfmConvAlgorithm algorithm, const IfmConvOptions *options)
+{
+    const IfmBlockedOptions all = with_rows(options);
+    return ifm_blocked_is_hopeless(shape, (IfmBlockedAlgorithm)algorithm, &all);
+}
+
 IfmConvAlgorithm ifm_conv_guess(const IfmConvShape *shape, const IfmConvOptions *options)
 {
     const IfmBlockedOptions all = with_rows(options);

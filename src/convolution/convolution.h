@@ -125,8 +125,10 @@ IfmConvInfo ifm_conv_info(const IfmConv *conv);
 gboolean ifm_conv_supports(const IfmConvShape *shape, IfmConvAlgorithm algorithm, const IfmConvOptions *options,
                            const char **why);
 
-/** ifm_conv_workspace: as ifm_blocked_workspace(). ifm_conv_guess: as ifm_blocked_guess(). */
+/** ifm_conv_workspace: as ifm_blocked_workspace(). ifm_conv_is_hopeless: as ifm_blocked_is_hopeless(), of a fixed one.
+ * ifm_conv_guess: as ifm_blocked_guess(). */
 gsize ifm_conv_workspace(const IfmConvShape *shape, IfmConvAlgorithm algorithm, const IfmConvOptions *options);
+gboolean ifm_conv_is_hopeless(const IfmConvShape *shape, IfmConvAlgorithm algorithm, const IfmConvOptions *options);
 IfmConvAlgorithm ifm_conv_guess(const IfmConvShape *shape, const IfmConvOptions *options);
 
 /**

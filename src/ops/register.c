@@ -21,11 +21,10 @@ static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
 
 static Registered *add(const OrtApi *api, OrtStatus **status)
 {
-    /* "avx2" or "portable": no better kernels than these, as on a lesser processor */
-    const char *max_isa = getenv("IFM_CONV_ISA");
+    const char *max_isa = ifm_blocked_max_isa();
     Registered *row = calloc(1, sizeof(*row));
     IfmOpsOptions options = { 0 };
-    if (row != NULL && max_isa != NULL && max_isa[0] != '\0')
+    if (row != NULL && max_isa != NULL)
     {
         snprintf(row->max_isa, sizeof(row->max_isa), "%s", max_isa);
         options.max_isa = row->max_isa;

@@ -307,7 +307,7 @@ IfmDocument *ifm_tuned_show_document(const char *path, json_t **json, GError **e
     g_autoptr(GError) unread = NULL;
     g_autoptr(IfmAnalysis) analysis = tuned != NULL ? analyse(model, tuned, &unread) : NULL;
     g_autoptr(GPtrArray) rows = g_ptr_array_new_with_free_func(shown_free);
-    Showing self = { .model = model, .analysis = analysis, .rows = rows, .max_isa = g_getenv("IFM_CONV_ISA") };
+    Showing self = { .model = model, .analysis = analysis, .rows = rows, .max_isa = ifm_blocked_max_isa() };
     if (unread != NULL)
         ifm_error_pass(error, g_steal_pointer(&unread));
     else if (tuned != NULL && ask_all(&self, error))

@@ -489,13 +489,18 @@ static gboolean write_model(Tuning *self, GError **error)
     return TRUE;
 }
 
-static gboolean try_level(Tuning *self, IfmTuneLevel level, GError **error)
+static gboolean save_tuned(Tuning *self, IfmTuneLevel level, const char *path, GError **error)
 {
-    g_autofree char *path = file_of(self, "tuned.onnx");
     if (!(self->options->predictor != NULL ? predict_layers : measure_layers)(self, level, error))
         return FALSE;
     g_autoptr(IfmModel) model = partition(self, NULL, NULL, error);
-    return model != NULL && ifm_model_save(model, path, error) && compare(self, path, error);
+    return model != NULL && ifm_model_save(model, path, error);
+}
+
+static gboolean try_level(Tuning *self, IfmTuneLevel level, GError **error)
+{
+    g_autofree char *path = file_of(self, "tuned.onnx");
+    return save_tuned(self, level, path, error) && compare(self, path, error);
 }
 
 /* Transforms amplify rounding; where that is more than the model's own does, algorithms that do so less are tried. */
@@ -543,7 +548,7 @@ static void note_threads(const Tuning *self)
 static void note_place(Tuning *self)
 {
     json_auto_t *machine = ifm_sensor_machine(NULL);
-    const char *most = g_getenv("IFM_CONV_ISA"), *isa = ifm_blocked_isa(16, most);
+    const char *most = ifm_blocked_max_isa(), *isa = ifm_blocked_isa(16, most);
     self->tuned->model = g_strdup(ifm_model_name(self->plan->source.model));
     self->tuned->processor = g_strdup(ifm_member_text(machine, "cpu"));
     self->tuned->isa = g_strdup(isa != NULL ? isa : ifm_blocked_isa(8, most));
@@ -552,7 +557,8 @@ static void note_place(Tuning *self)
         self->tuned->predicted = g_strdup(self->options->predictor->what);
 }
 
-static gboolean tune(Tuning *self, GError **error)
+/* Up to the graph's regions, which then are measured. */
+static gboolean prepare(Tuning *self, GError **error)
 {
     const IfmLimits usual = IFM_LIMITS_INIT;
     const IfmRunnerOptions runner = { .limits = ifm_limits_with(&usual, &self->options->protocol),
@@ -563,19 +569,31 @@ static gboolean tune(Tuning *self, GError **error)
         return FALSE;
     note_place(self);
     self->runner = ifm_runner_new(&runner);
-    return make_graph(self, error) && make_regions(self, error) && judge(self, error);
+    return make_graph(self, error) && make_regions(self, error);
+}
+
+static gboolean check_options(const IfmTuneOptions *options, GError **error)
+{
+    if (options->model == NULL)
+        return ifm_error_misuse(error, "needs a model: a file, or a name of the zoo");
+    if (options->path == NULL)
+        return ifm_error_misuse(error, "needs -o FILE: where the tuned model goes");
+    return ifm_options_check(ifm_tune_options, options, error);
 }
 
 gboolean ifm_tune_model(const IfmTuneOptions *options, const gint *interrupted, IfmTuned *tuned, GError **error)
 {
     g_auto(Tuning) self = { .options = options, .interrupted = interrupted, .tuned = tuned };
-    if (options->model == NULL)
-        return ifm_error_misuse(error, "needs a model: a file, or a name of the zoo");
-    if (options->path == NULL)
-        return ifm_error_misuse(error, "needs -o FILE: where the tuned model goes");
-    if (!ifm_options_check(ifm_tune_options, options, error))
-        return FALSE;
-    if (tune(&self, error))
+    if (check_options(options, error) && prepare(&self, error) && judge(&self, error))
+        return TRUE;
+    ifm_tuned_clear(tuned);
+    return FALSE;
+}
+
+gboolean ifm_tune_layers(const IfmTuneOptions *options, const gint *interrupted, IfmTuned *tuned, GError **error)
+{
+    g_auto(Tuning) self = { .options = options, .interrupted = interrupted, .tuned = tuned };
+    if (check_options(options, error) && prepare(&self, error) && save_tuned(&self, IFM_TUNE_ALL, options->path, error))
         return TRUE;
     ifm_tuned_clear(tuned);
     return FALSE;

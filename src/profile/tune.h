@@ -86,6 +86,10 @@ G_DEFINE_AUTO_CLEANUP_CLEAR_FUNC(IfmTuned, ifm_tuned_clear)
  */
 gboolean ifm_tune_model(const IfmTuneOptions *options, const gint *interrupted, IfmTuned *tuned, GError **error);
 
+/** ifm_tune_layers: The first half of ifm_tune_model(): writes the model as its layers were measured, neither compared nor
+ * checked, and without metadata: for who compares it with something else. @tuned: (out) without a comparison */
+gboolean ifm_tune_layers(const IfmTuneOptions *options, const gint *interrupted, IfmTuned *tuned, GError **error);
+
 IfmDocument *ifm_tuned_document(const IfmTuned *tuned); /* (transfer full) borrows @tuned */
 json_t *ifm_tuned_json(const IfmTuned *tuned);          /* (transfer full) docs/formats.md, "A tuned model" */
 

@@ -185,6 +185,48 @@ static void test_errors(void)
     report(ifm_blocked_conv_new(&wrong, IFM_BLOCKED_WINOGRAD, NULL, weights, NULL, NULL) == NULL, "nobody asks why");
 }
 
+/* What is told before a layer is made is what it is made with. */
+static void test_hopeless(void)
+{
+    static const IfmBlockedShape shapes[] = {
+        { 1, 512, 512, 1, { 14, 14 }, { 3, 3 }, { 1, 1 }, { 1, 1 }, { 1, 1, 1, 1 }, { 0 }, 16, 16 },
+        { 1, 64, 64, 1, { 56, 56 }, { 3, 3 }, { 1, 1 }, { 1, 1 }, { 1, 1, 1, 1 }, { 0 }, 16, 16 },
+        { 1, 16, 16, 1, { 56, 56 }, { 3, 3 }, { 1, 1 }, { 1, 1 }, { 1, 1, 1, 1 }, { 0 }, 16, 16 },
+        { 1, 64, 64, 1, { 14, 14 }, { 1, 1 }, { 1, 1 }, { 1, 1 }, { 0 }, { 0 }, 16, 16 },
+    };
+    const IfmBlockedOptions options = { 0 };
+    size_t n_hopeless = 0;
+    for (size_t i = 0; i < sizeof(shapes) / sizeof(*shapes); i++)
+        for (int a = 0; a < IFM_N_BLOCKED_ALGORITHMS; a++)
+        {
+            IfmBlockedShape shape = shapes[i];
+            ifm_blocked_shape_complete(&shape, NULL);
+            const size_t n_weights = (size_t)(shape.channels * shape.out_channels * shape.kernel[0] * shape.kernel[1]);
+            float *weights = calloc(n_weights, sizeof(float));
+            IfmBlockedConv *conv = ifm_blocked_conv_new(&shape, (IfmBlockedAlgorithm)a, &options, weights, NULL, NULL);
+            const size_t bytes = conv != NULL ? ifm_blocked_conv_info(conv).weights_bytes : 0;
+            const bool is_hopeless = bytes > 16 * n_weights * sizeof(float) && bytes > (size_t)32 << 20;
+            n_hopeless += is_hopeless;
+            report(ifm_blocked_is_hopeless(&shape, (IfmBlockedAlgorithm)a, &options) == is_hopeless,
+                   ifm_blocked_algorithm_name((IfmBlockedAlgorithm)a));
+            ifm_blocked_conv_free(conv);
+            free(weights);
+        }
+    report(n_hopeless > 0, "a layer has an algorithm that is hopeless");
+}
+
+/* The environment names the instruction set; nothing is nothing. */
+static void test_max_isa(void)
+{
+    unsetenv("IFM_CONV_ISA");
+    report(ifm_blocked_max_isa() == NULL, "no instruction set is named");
+    setenv("IFM_CONV_ISA", "", 1);
+    report(ifm_blocked_max_isa() == NULL, "an empty name is none");
+    setenv("IFM_CONV_ISA", "avx2", 1);
+    report(ifm_blocked_max_isa() != NULL && strcmp(ifm_blocked_max_isa(), "avx2") == 0, "an instruction set is named");
+    unsetenv("IFM_CONV_ISA");
+}
+
 /* Without memory that is an error. */
 static void test_memory(void)
 {
@@ -215,6 +257,8 @@ int main(void)
     test_callers();
     test_shared();
     test_errors();
+    test_hopeless();
+    test_max_isa();
     test_memory();
     printf("1..%d\n", n_tests);
     return all_ok ? 0 : 1;

@@ -156,7 +156,31 @@ static void test_tune(Bench *bench, gconstpointer data)
     g_assert_nonnull(strstr(first + 1, "nothing is tuned yet"));
     g_autofree char *path = bench_path(bench, "rows.json");
     json_auto_t *json = ifm_json_load(path, NULL);
-    g_assert_cmpuint(json_array_size(json_object_get(json, "rows")), ==, 2);
+    /* two layer shapes; and the whole, where an algorithm of ours was chosen */
+    const json_t *rows = json_object_get(json, "rows");
+    gsize i;
+    json_t *row;
+    gboolean is_chosen = FALSE;
+    json_array_foreach(rows, i, row) is_chosen |= i < 2 && g_strcmp0(text_at(row, "algorithm"), "runtime") != 0;
+    g_assert_cmpuint(json_array_size(rows), ==, is_chosen ? 3 : 2);
+    g_assert_cmpint(is_chosen, ==,
+                    g_str_has_prefix(text_at(json_array_get(rows, json_array_size(rows) - 1), "shape"), "the whole: "));
+}
+
+/* An empty name of an instruction set is none, and one that is none is refused. */
+static void test_isa(Bench *bench, gconstpointer data)
+{
+    static const char command[] = "\"$INFEROMETER\" profile -q " MODEL " -d " DEVICE
+                                  " -t 1 --runs 3 --no-peak --no-nodes --conv implicit_gemm -o out";
+    g_auto(Ended) ended = { 0 };
+    if (!bench_needs_device(bench, DEVICE, ""))
+        return;
+    g_autofree char *empty = g_strconcat("IFM_CONV_ISA= ", command, NULL),
+                    *wrong = g_strconcat("IFM_CONV_ISA=avx3 ", command, NULL);
+    run_shell(bench, "/bin/sh", empty, &ended);
+    assert_status(&ended, 0);
+    run_shell(bench, "/bin/sh", wrong, &ended);
+    assert_complaint(&ended, 3, "no instruction set \"avx3\": avx512, avx2 or portable is expected");
 }
 
 /* Where the cache cannot be written, as below a file, "best" works without one and says so once; nothing is left. */
@@ -237,6 +261,7 @@ int main(int argc, char **argv)
     g_test_add("/profile-conv/without", Bench, NULL, bench_init, test_without, bench_clear);
     g_test_add("/profile-conv/page", Bench, NULL, bench_init, test_page, bench_clear);
     g_test_add("/profile-conv/refused", Bench, NULL, bench_init, test_refused, bench_clear);
+    g_test_add("/profile-conv/isa", Bench, NULL, bench_init, test_isa, bench_clear);
     g_test_add("/profile-conv/tune", Bench, NULL, bench_init, test_tune, bench_clear);
     g_test_add("/profile-conv/tune-model", Bench, NULL, bench_init, test_tune_model, bench_clear);
     g_test_add("/profile-conv/tune-refusal", Bench, NULL, bench_init, test_tune_refusal, bench_clear);

@@ -96,8 +96,11 @@ static void add_inputs(Branches *branches, gboolean is_on_gpu)
 
 /* --- running ---------------------------------------------------------------------------------------------------------- */
 
-/* (transfer full) IfmTensor*, copies of all outputs; NULL: skipped. @layers: (out) (optional) what ran */
-static GPtrArray *outputs_of(const char *device, IfmModel *model, const char *const *lines, GPtrArray **layers)
+/* (transfer full) GArray* of float, copies of all outputs; NULL: skipped. @bindings: [N_NAMELESS] or NULL
+ * @layers: (out) (optional) what ran */
+#define N_NAMELESS 2
+static GPtrArray *outputs_at(const char *device, IfmModel *model, const IfmDimBinding *bindings, const char *const *lines,
+                             GPtrArray **layers)
 {
     Fixture fixture;
     g_autoptr(GError) error = NULL;
@@ -106,9 +109,12 @@ static GPtrArray *outputs_of(const char *device, IfmModel *model, const char *co
     IfmCompileOptions options = IFM_COMPILE_OPTIONS_INIT;
     options.threads = 1;
     options.convolutions = lines;
+    options.bindings = bindings;
+    options.n_bindings = bindings != NULL ? N_NAMELESS : 0;
     fixture_compile(&fixture, ifm_model_ref(model), &options);
     g_autofree IfmTensor *inputs = g_new0(IfmTensor, ifm_model_n_inputs(model));
-    ifm_model_make_inputs(model, NULL, 0, 3, inputs, &error);
+    ifm_model_make_inputs(model, bindings, options.n_bindings, 3, inputs, &error);
+    g_assert_no_error(error);
     for (gsize i = 0; i < ifm_model_n_inputs(model); i++)
         ifm_request_set_input(fixture.request, i, &inputs[i], &error);
     run(fixture.request);
@@ -132,6 +138,11 @@ static GPtrArray *outputs_of(const char *device, IfmModel *model, const char *co
         ifm_tensor_clear(&inputs[i]);
     fixture_close(&fixture);
     return outputs;
+}
+
+static GPtrArray *outputs_of(const char *device, IfmModel *model, const char *const *lines, GPtrArray **layers)
+{
+    return outputs_at(device, model, NULL, lines, layers);
 }
 
 /* That the algorithm runs of the layers those that it can do, and the runtime's kernel the others. @may_be_none: whether
@@ -223,6 +234,29 @@ static void test_chain(void)
     g_assert_true(layer->fell_back);
 }
 
+/* Free dimensions without a name, which the runtime cannot be told the size of. */
+static void test_nameless(void)
+{
+    static const IfmDimBinding bindings[N_NAMELESS] = { { "x[0]", 2 }, { "x[2]", 13 } };
+    static const IfmConvAlgorithm algorithms[] = { IFM_CONV_IMPLICIT_GEMM, IFM_CONV_GUESS, IFM_CONV_BEST };
+    g_autofree char *folder = g_dir_make_tmp("ifm-nameless-XXXXXX", NULL);
+    g_autofree char *cache = g_build_filename(folder, "cache.json", NULL);
+    g_autoptr(IfmModel) model = text_model("x : [-1,32,-1,18]; w ! [32,32,3,3] -0.1 0.1; v ! [16,32,1,1] -0.1 0.1"
+                                           "; c = Conv(x,w) pads=[1,1,1,1]; r = Relu(c); s = Add(r,x); y = Conv(s,v)"
+                                           "; -> y [a,b,c,d]",
+                                           IFM_DTYPE_F32, FALSE, 17);
+    g_autoptr(GPtrArray) expected = outputs_at(PROCESSOR, model, bindings, NULL, NULL);
+    g_setenv("IFM_TUNING_CACHE", cache, TRUE);
+    for (gsize i = 0; expected != NULL && i < G_N_ELEMENTS(algorithms); i++)
+    {
+        const char *const lines[] = { ifm_conv_algorithm_name(algorithms[i]), NULL };
+        g_autoptr(GPtrArray) layers = NULL, got = outputs_at(PROCESSOR, model, bindings, lines, &layers);
+        check_equal(lines[0], expected, got, TOLERANCE);
+        check_layers(lines[0], layers, algorithms[i] == IFM_CONV_BEST);
+    }
+    remove_tree(folder);
+}
+
 /* A file that is not as the runtime saves one: nothing beyond its tensors is read. */
 static void test_damaged(void)
 {
@@ -289,6 +323,7 @@ int main(int argc, char **argv)
                 g_test_add_data_func_full(path, g_memdup2(&form, sizeof form), test_form, g_free);
             }
     g_test_add_func("/conv-graph/chain", test_chain);
+    g_test_add_func("/conv-graph/nameless", test_nameless);
     g_test_add_func("/conv-graph/damaged", test_damaged);
     return g_test_run();
 }

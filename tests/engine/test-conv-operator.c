@@ -164,22 +164,36 @@ static void test_record(void)
     g_assert_cmpint(first->macs, ==, 64 * 3 * 49 * 32 * 32);
 }
 
+static gboolean is_of_whole(const IfmConvTuned *row)
+{
+    return g_str_has_prefix(row->shape, "the whole: ");
+}
+
+/* Of layers. A row of a whole graph has what best chose, or leaves all to the runtime. */
 static guint n_tuned(const char *path)
 {
     g_autoptr(GError) error = NULL;
     g_autoptr(GPtrArray) rows = ifm_conv_tuning_load(path, &error);
+    guint n = 0;
     g_assert_no_error(error);
     for (guint i = 0; i < rows->len; i++)
     {
         const IfmConvTuned *row = rows->pdata[i];
         IfmConvAlgorithm algorithm = IFM_N_CONV_ALGORITHMS;
+        if (is_of_whole(row))
+        {
+            g_assert_cmpint(g_str_equal(row->algorithm, "best"), ==, !g_str_equal(row->algorithm, "runtime"));
+            g_assert_cmpfloat(MIN(row->time_ns, row->runtime_ns), >, 0);
+            continue;
+        }
+        n++;
         g_assert_true(ifm_conv_algorithm_parse(row->algorithm, &algorithm, &error));
         g_assert_true(algorithm < IFM_N_CONV_FIXED || algorithm == IFM_CONV_RUNTIME);
         g_assert_cmpfloat(row->time_ns, >, 0);
         g_assert_cmpfloat(row->time_ns, <=, row->runtime_ns);
         g_assert_true(isfinite(row->runtime_ns));
     }
-    return rows->len;
+    return n;
 }
 
 /* "best" measures each shape once, in the model, and keeps it. */
@@ -218,6 +232,115 @@ static void test_best(void)
     remove_tree(folder);
 }
 
+/* (transfer full) the rows of a cache with this algorithm for each layer, without those of wholes */
+static GPtrArray *rows_with(const char *path, const char *algorithm)
+{
+    g_autoptr(GError) error = NULL;
+    GPtrArray *rows = ifm_conv_tuning_load(path, &error);
+    g_assert_no_error(error);
+    for (guint i = 0; i < rows->len; i++)
+    {
+        IfmConvTuned *row = rows->pdata[i];
+        g_free(row->algorithm);
+        row->algorithm = g_strdup(algorithm);
+        if (is_of_whole(row))
+            g_ptr_array_remove_index(rows, i--);
+    }
+    return rows;
+}
+
+/* Plants what came of the whole: the only such row of the cache. */
+static void plant_whole(const char *path, const char *algorithm, double time_ns, double runtime_ns)
+{
+    g_autoptr(GError) error = NULL;
+    g_autoptr(GPtrArray) rows = ifm_conv_tuning_load(path, &error);
+    guint n = 0;
+    g_assert_no_error(error);
+    for (guint i = 0; i < rows->len; i++)
+    {
+        IfmConvTuned *row = rows->pdata[i];
+        if (!is_of_whole(row))
+            continue;
+        g_free(row->algorithm);
+        row->algorithm = g_strdup(algorithm);
+        row->time_ns = time_ns;
+        row->runtime_ns = runtime_ns;
+        n++;
+    }
+    g_assert_cmpuint(n, ==, 1);
+    g_assert_true(ifm_conv_tuning_add(path, rows, &error));
+    g_assert_no_error(error);
+}
+
+/* (transfer full) what ran of resnet18 by "best"; NULL: skipped */
+static IfmEffectiveConfig *config_of_best(void)
+{
+    static const char *const lines[] = { "best", "conv1=direct", NULL };
+    g_autoptr(GError) error = NULL;
+    g_autoptr(IfmClock) clock = ifm_clock_new_real();
+    g_autoptr(IfmEngine) engine = ifm_engine_open("onnxruntime", clock, &error);
+    if (engine == NULL)
+    {
+        g_test_skip(error->message);
+        return NULL;
+    }
+    g_autoptr(IfmModel) model = ifm_zoo_build("resnet18", small, 1, &error);
+    g_autoptr(IfmDeviceSpec) spec = ifm_device_spec_parse(DEVICE, &error);
+    IfmCompileOptions options = IFM_COMPILE_OPTIONS_INIT;
+    options.threads = 1;
+    options.convolutions = lines;
+    g_autoptr(IfmCompiled) compiled = ifm_engine_compile(engine, model, spec, &options, &error);
+    g_assert_no_error(error);
+    IfmTensor input;
+    ifm_model_make_inputs(model, NULL, 0, 3, &input, &error);
+    IfmEffectiveConfig *effective = ifm_compiled_effective_config(compiled, &input, &error);
+    g_assert_no_error(error);
+    ifm_tensor_clear(&input);
+    return effective;
+}
+
+/* @note: NULL: none is expected */
+static void expect_best(const char *algorithm, const char *note)
+{
+    g_autoptr(IfmEffectiveConfig) effective = config_of_best();
+    gboolean is_noted = FALSE;
+    for (guint i = 0; i < effective->convolutions->len; i++)
+    {
+        const IfmConvLayer *layer = effective->convolutions->pdata[i];
+        g_assert_cmpstr(layer->algorithm, ==, g_str_equal(layer->asked, "best") ? algorithm : "direct");
+    }
+    for (guint i = 0; effective->notes != NULL && i < effective->notes->len; i++)
+        is_noted |= strstr(effective->notes->pdata[i], note != NULL ? note : "all layers are left") != NULL;
+    g_assert_cmpint(is_noted, ==, note != NULL);
+}
+
+/* The whole with what best chose is measured once, and left to the runtime where that is no gain; layers that are named
+ * stay. */
+static void test_whole(void)
+{
+    g_autofree char *folder = g_dir_make_tmp("ifm-whole-XXXXXX", NULL);
+    g_autofree char *first = g_build_filename(folder, "first.json", NULL), *path = g_build_filename(folder, "c.json", NULL);
+    g_autoptr(GError) error = NULL;
+    g_setenv("IFM_TUNING_CACHE", first, TRUE);
+    g_autoptr(IfmEffectiveConfig) effective = config_of_best();
+    if (effective == NULL)
+        return;
+    g_autoptr(GPtrArray) all_runtime = rows_with(first, "runtime"), all_direct = rows_with(first, "direct");
+    g_setenv("IFM_TUNING_CACHE", path, TRUE);
+    g_assert_true(ifm_conv_tuning_add(path, all_runtime, &error));
+    expect_best("runtime", NULL); /* nothing was chosen: there is no whole to measure */
+    g_autoptr(GPtrArray) rows = ifm_conv_tuning_load(path, &error);
+    g_assert_cmpuint(rows->len, ==, all_runtime->len);
+    g_assert_true(ifm_conv_tuning_add(path, all_direct, &error));
+    g_autoptr(IfmEffectiveConfig) measured = config_of_best();
+    plant_whole(path, "runtime", 3e6, 2e6);
+    expect_best("runtime", "takes 1.500 times the runtime's time in the whole model");
+    plant_whole(path, "best", 2e6, 3e6);
+    expect_best("direct", NULL);
+    g_unsetenv("IFM_TUNING_CACHE");
+    remove_tree(folder);
+}
+
 int main(int argc, char **argv)
 {
     g_test_init(&argc, &argv, NULL);
@@ -226,5 +349,6 @@ int main(int argc, char **argv)
     g_test_add_func("/conv-operator/refusals", test_refusals);
     g_test_add_func("/conv-operator/record", test_record);
     g_test_add_func("/conv-operator/best", test_best);
+    g_test_add_func("/conv-operator/whole", test_whole);
     return g_test_run();
 }

@@ -145,6 +145,38 @@ def test_levels():
     compare(session(TUNED, 2, mode=ort.ExecutionMode.ORT_PARALLEL), REFERENCE, (2, 3, 16, 16))
 
 
+# each name that a program may have, which some of the forms have to be replaced by another on some processors
+ALGORITHMS = ["any 0", "direct 0", "gemm 0", "implicit_gemm 0", "implicit_precomp_gemm 0", "fft 0", "fft_tiling 0",
+              *(f"{name} {outputs}" for name in ("winograd", "winograd_nonfused") for outputs in (0, 2, 4, 6))]
+FORMS = [{"k": 3, "p": 1}, {"k": 1, "p": 0}, {"k": 5, "p": 2}, {"k": 3, "p": 1, "s": 2}, {"k": 3, "p": 1, "g": 4}, {"k": 3, "p": 1, "g": 20},
+         {"k": 7, "p": 3, "s": 2}]
+
+
+def every_algorithm(form, threads):
+    """A region with one convolution for each algorithm, and the same of plain nodes."""
+    words = {"s": 1, "g": 1, **form}
+    weights = {f"w{i}": image(20, 20 // words["g"], words["k"], words["k"]) * 0.2 for i in range(len(ALGORITHMS))}
+    lines = [conv("v0", name, "-", "-", f"layer{i}", **words, act="relu 0 0", how=how)
+             for i, (name, how) in enumerate(zip(weights, ALGORITHMS))]
+    values = [f"v{i + 1}" for i in range(len(lines))]
+    lines = ["region 1", "input nchw", *lines, "concat " + " ".join(values), f"output nchw v{len(values) + 1}"]
+    made = model([helper.make_node("Identity", ["image"], ["seen"]), region(lines, ["seen"], list(weights), ["result"], threads=threads)],
+                 weights, ("n", 20, "h", "w"))
+    attributes = {"kernel_shape": [words["k"]] * 2, "strides": [words["s"]] * 2, "pads": [words["p"]] * 4, "group": words["g"]}
+    nodes = [helper.make_node("Conv", ["image", name], ["c" + name], **attributes) for name in weights]
+    nodes += [helper.make_node("Relu", ["c" + name], ["r" + name]) for name in weights]
+    nodes.append(helper.make_node("Concat", ["r" + name for name in weights], ["result"], axis=1))
+    return made, model(nodes, weights, ("n", 20, "h", "w"))
+
+
+def test_algorithms():
+    """A file that names each algorithm is right with the kernels at hand: what they lack is replaced."""
+    for form in FORMS:
+        for threads in 1, 2:
+            made, expected = every_algorithm(form, threads)
+            compare(session(made, threads), session(expected, library=False), (1, 20, 14, 14), (2, 20, 33, 21), (1, 20, 7, 9))
+
+
 def test_file(path):
     """What `inferometer tune` wrote, also of sizes that it was not tuned for."""
     assert any(node.op_type == "Region" for node in onnx.load(path).graph.node), "no region"
@@ -322,7 +354,8 @@ def test_memory():
 
 
 print(f"# onnxruntime {ort.__version__}")
-for title, function in [("each optimisation level, 1 and 2 threads", test_levels), ("sizes that change", test_sizes),
+for title, function in [("each optimisation level, 1 and 2 threads", test_levels), ("each algorithm", test_algorithms),
+                        ("sizes that change", test_sizes),
                         ("four threads in one session", test_concurrent), ("saved by the runtime", test_saved),
                         ("registered twice", test_registered_twice), ("without the library", test_without_library),
                         ("a later version", test_later_version),

@@ -97,12 +97,14 @@ elif ! install "$pinned" --no-index --find-links "$root/.deps/wheelhouse" >pip.l
 else
     tuned=()
     "venv-$pinned/bin/python" "$here/ops.py" --plain plain.onnx
-    for isa in '' portable; do
+    for isa in '' avx2 portable; do
         check "a model is tuned, ${isa:-any}" tune "$isa" "tuned-${isa:-any}.onnx"
         tuned+=("tuned-${isa:-any}.onnx")
         check "its regions count, ${isa:-any}" counts_regions "tuned-${isa:-any}.onnx"
         check "its sizes are known, ${isa:-any}" knows_sizes "tuned-${isa:-any}.onnx"
-        check "it is shown, ${isa:-any}" shows portable "tuned-${isa:-any}.onnx"
+        for other in '' avx2 portable; do
+            check "it is shown, ${isa:-any}, for ${other:-any}" shows "$other" "tuned-${isa:-any}.onnx"
+        done
     done
     for isa in '' avx2 portable; do
         runs "$pinned" "$isa"

@@ -29,6 +29,12 @@ GPtrArray *ifm_ort_conv_layers_new(void)
     return g_ptr_array_new_with_free_func(layer_free);
 }
 
+void ifm_ort_conv_graph_clear(OrtConvGraph *graph)
+{
+    g_clear_pointer(&graph->model, ifm_model_unref);
+    g_clear_pointer(&graph->layers, g_ptr_array_unref);
+}
+
 GPtrArray *ifm_ort_conv_records(const GPtrArray *layers)
 {
     GPtrArray *records = ifm_conv_layers_new();
@@ -344,7 +350,7 @@ static gboolean read_layer(Rewriting *self, const IfmNode *node, LayerParts *par
     *parts = (LayerParts){ .shape.groups = 1,
                            .options = { .n_threads = self->wish->n_threads,
                                         .max_workspace_bytes = self->choice->max_workspace_bytes,
-                                        .max_isa = g_getenv("IFM_CONV_ISA"),
+                                        .max_isa = ifm_blocked_max_isa(),
                                         .has_sum = has_input(node, 3) } };
     if (!ifm_model_initializer(self->model, node->inputs[1], &weights) ||
         (has_input(node, 2) && !ifm_model_initializer(self->model, node->inputs[2], &bias)))
@@ -373,27 +379,13 @@ static gboolean check_candidates(const OrtConvLayer *layer, GError **error)
     return TRUE;
 }
 
-/* Reading so much more than the layer's weights takes longer than any algorithm gains; and all candidates are in memory at
- * once. */
-#define HOPELESS_TIMES 16
-#define HOPELESS_BYTES ((gsize)32 << 20)
-
-static gboolean is_hopeless(const IfmConv *conv)
-{
-    const IfmConvShape *shape = ifm_conv_shape(conv);
-    const gsize n_weights =
-        (gsize)(shape->out_channels * (shape->channels / shape->groups) * shape->kernel[0]) * (gsize)shape->kernel[1];
-    const gsize bytes = ifm_conv_info(conv).weights_bytes;
-    return bytes > HOPELESS_BYTES && bytes > HOPELESS_TIMES * n_weights * sizeof(float);
-}
-
 /* What is no candidate of "best" although it can do a layer. @index: of the candidates */
 static gboolean is_left_out(const Rewriting *self, const LayerParts *parts, int index)
 {
     const IfmConvAlgorithm algorithm = (IfmConvAlgorithm)(index % IFM_N_CONV_FIXED);
     const gboolean is_second = index >= IFM_N_CONV_FIXED;
     if (self->wish->cuda == NULL)
-        return is_second;
+        return is_second || ifm_conv_is_hopeless(&parts->shape, algorithm, &parts->options);
     return !ifm_conv_cuda_is_choice(&parts->shape, algorithm) ||
            (is_second && (algorithm == IFM_CONV_DIRECT || !ifm_conv_cuda_allows_tf32(self->wish->cuda)));
 }
@@ -419,8 +411,6 @@ static gboolean make_candidates(Rewriting *self, const LayerParts *parts, OrtCon
             g_propagate_prefixed_error(error, g_steal_pointer(&local), "%s: ", layer->record->layer);
             return FALSE;
         }
-        if (made->conv != NULL && is_hopeless(made->conv))
-            kernel_free(made);
         if (!ort_conv_runs(&layer->kernel))
             layer->kernel = *made;
     }
@@ -446,11 +436,13 @@ static gboolean resolve_best(Rewriting *self, LayerParts *parts, OrtConvLayer *l
                              GError **error)
 {
     const OrtConvWish *wish = self->wish;
+    *algorithm = IFM_CONV_RUNTIME;
+    if (wish->leave_best)
+        return TRUE;
     IfmConvTuned *key = wish->cuda != NULL
                             ? ifm_conv_cuda_tuned_key(wish->cuda, &parts->shape, &parts->options, wish->runtime)
                             : ifm_conv_tuned_key(&parts->shape, &parts->options, wish->runtime);
     const IfmConvTuned *found = ifm_conv_tuned_find(wish->tuned, key);
-    *algorithm = IFM_CONV_RUNTIME;
     if (found == NULL && wish->tune && !is_tuned_already(self, key))
     {
         layer->key = key;
@@ -680,7 +672,7 @@ static IfmModel *build(Rewriting *self, GError **error)
 
 IfmModel *ifm_ort_conv_rewrite(IfmModel *optimised, const OrtConvWish *wish, GPtrArray *layers, GError **error)
 {
-    g_autoptr(IfmAnalysis) analysis = ifm_model_analyse(optimised, NULL, 0, error);
+    g_autoptr(IfmAnalysis) analysis = ifm_model_analyse(optimised, wish->bindings, wish->n_bindings, error);
     if (analysis == NULL)
         return NULL;
     g_autoptr(GHashTable) reasons = g_hash_table_new(g_str_hash, g_str_equal);

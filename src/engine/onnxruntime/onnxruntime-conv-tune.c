@@ -2,44 +2,54 @@
  * "best": the fastest algorithm of each layer shape, measured within the model. One session has the operator for the
  * first layer of each shape, which changes its algorithm between two runs; another has the runtime's own kernels. On
  * the processor these have their times in the runtime's profile, and the operator takes its own; on a GPU, where nodes
- * return before their kernels have ended, both lie between events.
+ * return before their kernels have ended, both lie between events. Then, on the processor, the whole graph with these
+ * choices and the runtime's own take turns.
  */
+#include <time.h>
+
 #include "onnxruntime-conv.h"
 #include "onnxruntime-rounds.h"
 
 #define RUNTIME ORT_CONV_CANDIDATES /* the candidate behind the others */
 G_STATIC_ASSERT(RUNTIME < ORT_MAX_CANDIDATES);
 
+/* Feed: a graph's inputs, for any session of it. */
 typedef struct
 {
     OrtCompiled *compiled;
     const OrtApi *api;
     const char *who;
     IfmModel *model;
+    IfmTensor *inputs;
+    OrtValue **values;
+} Feed;
+
+typedef struct
+{
+    Feed feed;
     OrtSession *own, *runtime;
     GPtrArray *layers; /* OrtConvLayer*, all of the graph */
     GPtrArray *marked; /* the same with marks around the runtime's kernels; NULL: on the processor */
     OrtRounds rounds;  /* of those with candidates, which are their users */
-    IfmTensor *inputs;
-    OrtValue **values;
-    GArray *counted; /* gboolean: whether a run of that session counts */
+    GArray *counted;   /* gboolean: whether a run of that session counts */
     OrtConvDomain *domains[2];
 } Tuner;
 
-static gboolean check(const Tuner *self, OrtStatus *status, GError **error)
+static gboolean check(const Feed *self, OrtStatus *status, GError **error)
 {
     return ifm_ort_check(self->api, status, self->who, IFM_ERROR_FAILED, error);
 }
 
 /* --- running ---------------------------------------------------------------------------------------------------------- */
 
-static gboolean make_inputs(Tuner *self, GError **error)
+static gboolean make_inputs(Feed *self, GError **error)
 {
+    const IfmCompileOptions *options = &self->compiled->base.options;
     const gsize n = ifm_model_n_inputs(self->model);
     OrtEngine *engine = ort_engine(&self->compiled->base);
     self->inputs = g_new0(IfmTensor, n + 1);
     self->values = g_new0(OrtValue *, n + 1);
-    if (!ifm_model_make_inputs(self->model, NULL, 0, 1, self->inputs, error))
+    if (!ifm_model_make_inputs(self->model, options->bindings, options->n_bindings, 1, self->inputs, error))
         return FALSE;
     for (gsize i = 0; i < n; i++)
     {
@@ -54,7 +64,18 @@ static gboolean make_inputs(Tuner *self, GError **error)
     return TRUE;
 }
 
-static gboolean run(const Tuner *self, OrtSession *session, GError **error)
+static void clear_inputs(Feed *self)
+{
+    for (gsize i = 0; self->values != NULL && i < ifm_model_n_inputs(self->model); i++)
+    {
+        self->api->ReleaseValue(self->values[i]);
+        ifm_tensor_clear(&self->inputs[i]);
+    }
+    g_free(self->values);
+    g_free(self->inputs);
+}
+
+static gboolean run(const Feed *self, OrtSession *session, GError **error)
 {
     const gsize n_inputs = ifm_model_n_inputs(self->model), n_outputs = ifm_model_n_outputs(self->model);
     g_autofree const char **inputs = g_new0(const char *, n_inputs + 1), **outputs = g_new0(const char *, n_outputs + 1);
@@ -83,7 +104,7 @@ static void use(const OrtRoundsLayer *layer, int candidate, gpointer user)
 static gboolean run_own(gpointer user, GError **error)
 {
     const Tuner *self = user;
-    return run(self, self->own, error);
+    return run(&self->feed, self->own, error);
 }
 
 static double took(const OrtRoundsLayer *layer, gpointer user)
@@ -112,7 +133,7 @@ static gboolean run_runtime(gpointer user, GError **error)
     for (int k = 0; k <= ORT_N_RUNS; k++)
     {
         const gboolean counts = k > 0;
-        if (!run(self, self->runtime, error))
+        if (!run(&self->feed, self->runtime, error))
             return FALSE;
         if (self->marked != NULL)
             take_marks(self, counts);
@@ -145,7 +166,8 @@ static gboolean read_profile(Tuner *self, GError **error)
 {
     g_autoptr(GPtrArray) profiles = g_ptr_array_new_with_free_func((GDestroyNotify)ifm_engine_profile_free);
     gint64 n_events = 0;
-    const gboolean ok = ifm_ort_profile_end(self->api, self->runtime, self->who, profiles, NULL, &n_events, error);
+    const gboolean ok =
+        ifm_ort_profile_end(self->feed.api, self->runtime, self->feed.who, profiles, NULL, &n_events, error);
     for (guint i = 0; i < profiles->len && i < self->counted->len; i++)
         if (g_array_index(self->counted, gboolean, i))
             take_profile(self, profiles->pdata[i]);
@@ -197,27 +219,22 @@ static void collect_layers(Tuner *self)
 static gboolean open_and_run(Tuner *self, IfmModel *graph, IfmModel *marked, const char *file, GError **error)
 {
     g_autofree char *prefix = g_strconcat(file, ".profile", NULL);
-    self->own = ifm_ort_session_bare(self->compiled, graph, NULL, self->domains[0], NULL, error);
+    self->own = ifm_ort_session_bare(self->feed.compiled, graph, NULL, self->domains[0], NULL, error);
     if (self->own != NULL)
-        self->runtime = marked != NULL ? ifm_ort_session_bare(self->compiled, marked, NULL, self->domains[1], NULL, error)
-                                       : ifm_ort_session_bare(self->compiled, NULL, file, NULL, prefix, error);
-    return self->runtime != NULL && make_inputs(self, error) && ifm_ort_rounds_run(&self->rounds, error) &&
+        self->runtime = marked != NULL
+                            ? ifm_ort_session_bare(self->feed.compiled, marked, NULL, self->domains[1], NULL, error)
+                            : ifm_ort_session_bare(self->feed.compiled, NULL, file, NULL, prefix, error);
+    return self->runtime != NULL && make_inputs(&self->feed, error) && ifm_ort_rounds_run(&self->rounds, error) &&
            (marked != NULL || read_profile(self, error));
 }
 
 static void clear(Tuner *self)
 {
-    for (gsize i = 0; self->values != NULL && i < ifm_model_n_inputs(self->model); i++)
-    {
-        self->api->ReleaseValue(self->values[i]);
-        ifm_tensor_clear(&self->inputs[i]);
-    }
-    g_free(self->values);
-    g_free(self->inputs);
+    clear_inputs(&self->feed);
     if (self->own != NULL)
-        self->api->ReleaseSession(self->own);
+        self->feed.api->ReleaseSession(self->own);
     if (self->runtime != NULL)
-        self->api->ReleaseSession(self->runtime);
+        self->feed.api->ReleaseSession(self->runtime);
     for (gsize i = 0; i < G_N_ELEMENTS(self->domains); i++)
         ifm_ort_conv_domain_free(self->domains[i]); /* its sessions have ended */
     ifm_ort_rounds_clear(&self->rounds);
@@ -244,7 +261,7 @@ static gboolean tune(Tuner *self, IfmModel *graph, IfmModel *marked, const char 
     ifm_ort_rounds_init(&self->rounds);
     collect_layers(self);
     for (int i = 0; i < 2 && layers[i] != NULL; i++)
-        if ((self->domains[i] = ifm_ort_conv_domain_new(self->api, layers[i], place, self->who, error)) == NULL)
+        if ((self->domains[i] = ifm_ort_conv_domain_new(self->feed.api, layers[i], place, self->feed.who, error)) == NULL)
             return FALSE;
     return open_and_run(self, graph, marked, file, error);
 }
@@ -263,10 +280,7 @@ gboolean ifm_ort_conv_tune(OrtCompiled *compiled, IfmModel *optimised, const cha
         return ifm_error_pass(error, trouble);
     g_autofree char *who = g_strdup_printf("%s: %s", compiled->base.spec->text, ifm_model_name(wish->model));
     Tuner self = {
-        .compiled = compiled,
-        .api = ort_engine(&compiled->base)->api,
-        .who = who,
-        .model = optimised,
+        .feed = { .compiled = compiled, .api = ort_engine(&compiled->base)->api, .who = who, .model = optimised },
         .layers = layers,
         .marked = marked != NULL ? others : NULL,
         .rounds = { .n_candidates = ORT_CONV_CANDIDATES, .use = use, .run = run_own, .took = took, .rest = run_runtime },
@@ -276,5 +290,141 @@ gboolean ifm_ort_conv_tune(OrtCompiled *compiled, IfmModel *optimised, const cha
     if (ok)
         choose(&self, found);
     clear(&self);
+    return ok;
+}
+
+/* --- the whole -------------------------------------------------------------------------------------------------------- */
+
+/* Whole: the graph with what "best" chose, and with the runtime's kernels in place of that. */
+enum
+{
+    CHOSEN,
+    OF_RUNTIME,
+    N_WHOLES
+};
+
+static gboolean is_chosen(const OrtConvLayer *layer)
+{
+    return layer->kernel.conv != NULL && g_str_equal(layer->record->asked, ifm_conv_algorithm_name(IFM_CONV_BEST));
+}
+
+static void say_layer(GString *text, const IfmConvLayer *layer)
+{
+    const gint64 numbers[] = { layer->in_channels, layer->out_channels, layer->kernel_rows,    layer->kernel_columns,
+                               layer->groups,      layer->stride_rows,  layer->stride_columns, layer->macs };
+    g_string_append_printf(text, "%s %s", layer->asked, layer->algorithm);
+    for (gsize i = 0; i < G_N_ELEMENTS(numbers); i++)
+        g_string_append_printf(text, " %" G_GINT64_FORMAT, numbers[i]);
+    g_string_append_c(text, '\n');
+}
+
+IfmConvTuned *ifm_ort_conv_whole_key(const OrtConvGraph *graph, const OrtConvWish *wish)
+{
+    const IfmConvOptions options = { .n_threads = wish->n_threads, .max_isa = ifm_blocked_max_isa() };
+    const IfmConv *first = NULL;
+    g_autoptr(GString) text = g_string_new(NULL);
+    guint n_chosen = 0;
+    for (guint i = 0; i < graph->layers->len; i++)
+    {
+        const OrtConvLayer *layer = graph->layers->pdata[i];
+        say_layer(text, layer->record);
+        n_chosen += is_chosen(layer);
+        if (first == NULL && is_chosen(layer))
+            first = layer->kernel.conv;
+    }
+    if (first == NULL)
+        return NULL;
+    for (gsize i = 0; i < ifm_model_n_nodes(graph->model); i++)
+        g_string_append_printf(text, "%s\n", ifm_model_node(graph->model, i)->op_type);
+    g_autofree char *digest = g_compute_checksum_for_string(G_CHECKSUM_SHA256, text->str, -1);
+    IfmConvTuned *key = ifm_conv_tuned_key(ifm_conv_shape(first), &options, wish->runtime);
+    g_free(key->shape);
+    key->shape = g_strdup_printf("the whole: %u of %u chosen, graph %.16s", n_chosen, graph->layers->len, digest);
+    return key;
+}
+
+typedef struct
+{
+    Feed feed;
+    OrtConvDomain *domains[N_WHOLES];
+    OrtSession *sessions[N_WHOLES];
+    OrtRounds rounds; /* of one layer: the whole */
+    int now;
+    gint64 ran_ns;
+} Whole;
+
+static void use_whole(const OrtRoundsLayer *layer, int candidate, gpointer user)
+{
+    ((Whole *)user)->now = candidate;
+}
+
+static gboolean run_whole(gpointer user, GError **error)
+{
+    Whole *self = user;
+    struct timespec began, ended;
+    clock_gettime(CLOCK_MONOTONIC, &began);
+    const gboolean ok = run(&self->feed, self->sessions[self->now], error);
+    clock_gettime(CLOCK_MONOTONIC, &ended);
+    self->ran_ns = (ended.tv_sec - began.tv_sec) * G_GINT64_CONSTANT(1000000000) + ended.tv_nsec - began.tv_nsec;
+    return ok;
+}
+
+static double whole_took(const OrtRoundsLayer *layer, gpointer user)
+{
+    return (double)((const Whole *)user)->ran_ns;
+}
+
+static gboolean open_wholes(Whole *self, const OrtConvGraph *const graphs[N_WHOLES], GError **error)
+{
+    for (int i = 0; i < N_WHOLES; i++)
+    {
+        self->domains[i] =
+            ifm_ort_conv_domain_new(self->feed.api, graphs[i]->layers, ORT_CONV_OF_CPU, self->feed.who, error);
+        if (self->domains[i] != NULL)
+            self->sessions[i] =
+                ifm_ort_session_bare(self->feed.compiled, graphs[i]->model, NULL, self->domains[i], NULL, error);
+        if (self->sessions[i] == NULL)
+            return FALSE;
+    }
+    return TRUE;
+}
+
+static void whole_clear(Whole *self)
+{
+    clear_inputs(&self->feed);
+    for (int i = 0; i < N_WHOLES; i++)
+    {
+        if (self->sessions[i] != NULL)
+            self->feed.api->ReleaseSession(self->sessions[i]);
+        ifm_ort_conv_domain_free(self->domains[i]);
+    }
+    ifm_ort_rounds_clear(&self->rounds);
+}
+
+gboolean ifm_ort_conv_compare(OrtCompiled *compiled, const OrtConvGraph *chosen, const OrtConvGraph *of_runtime,
+                              IfmConvTuned *row, GError **error)
+{
+    const OrtConvGraph *const graphs[] = { chosen, of_runtime };
+    Whole self = { .feed = { .compiled = compiled,
+                             .api = ort_engine(&compiled->base)->api,
+                             .who = compiled->base.who,
+                             .model = chosen->model },
+                   .rounds = { .n_candidates = N_WHOLES, .use = use_whole, .run = run_whole, .took = whole_took } };
+    self.rounds.user = &self;
+    ifm_ort_rounds_init(&self.rounds);
+    OrtRoundsLayer *whole = ifm_ort_rounds_layer(&self.rounds, NULL);
+    whole->can[CHOSEN] = whole->can[OF_RUNTIME] = TRUE;
+    whole->kept = OF_RUNTIME;
+    const gboolean ok =
+        open_wholes(&self, graphs, error) && make_inputs(&self.feed, error) && ifm_ort_rounds_run(&self.rounds, error);
+    if (ok)
+    {
+        const gboolean is_faster = ifm_ort_rounds_is_faster(whole, CHOSEN, OF_RUNTIME);
+        g_free(row->algorithm);
+        row->algorithm = g_strdup(ifm_conv_algorithm_name(is_faster ? IFM_CONV_BEST : IFM_CONV_RUNTIME));
+        row->time_ns = ifm_ort_rounds_time(whole, CHOSEN);
+        row->runtime_ns = ifm_ort_rounds_time(whole, OF_RUNTIME);
+    }
+    whole_clear(&self);
     return ok;
 }

@@ -43,9 +43,11 @@ typedef struct
 /**
  * OrtConvWish: what a rewriting is to do.
  * @model: as the runtime was given it    @runtime: "onnxruntime 1.23.0"    @tuned: IfmConvTuned*: what "best" takes
+ * @bindings: of dimensions that the runtime left free, since they have no name
  * @cuda: the GPU that runs the layers; NULL: the processor
  * @tune: make all candidates of the layers of "best" that are not among @tuned, and leave the others to the runtime
  * @marks: on a GPU, time the layers that stay with the runtime, between two inferometer:Mark
+ * @leave_best: leave all layers of "best" to the runtime, whatever is among @tuned
  */
 typedef struct
 {
@@ -53,9 +55,11 @@ typedef struct
     const char *runtime;
     const IfmConvChoice *choice;
     int n_threads;
+    const IfmDimBinding *bindings;
+    gsize n_bindings;
     const GPtrArray *tuned;
     IfmConvCuda *cuda;
-    gboolean tune, marks;
+    gboolean tune, leave_best, marks;
 } OrtConvWish;
 
 /** ifm_ort_conv_rewrite: @optimised: as the runtime saved it on this processor    @layers: OrtConvLayer* are added; a node
@@ -112,6 +116,24 @@ gboolean ifm_ort_conv_cuda_times(const GPtrArray *layers, GPtrArray *profiles, g
  */
 gboolean ifm_ort_conv_tune(OrtCompiled *compiled, IfmModel *optimised, const char *file, const OrtConvWish *wish,
                            GPtrArray *found, GError **error);
+
+/** OrtConvGraph: a rewritten graph with its layers. ifm_ort_conv_graph_clear: frees both. */
+typedef struct
+{
+    IfmModel *model;
+    GPtrArray *layers; /* OrtConvLayer* */
+} OrtConvGraph;
+void ifm_ort_conv_graph_clear(OrtConvGraph *graph);
+G_DEFINE_AUTO_CLEANUP_CLEAR_FUNC(OrtConvGraph, ifm_ort_conv_graph_clear)
+
+/** ifm_ort_conv_whole_key: The row of a whole graph without what came of it: the graph's operators and what its
+ * convolutions run by. Returns: (transfer full) NULL where "best" chose no algorithm in it but the runtime's. */
+IfmConvTuned *ifm_ort_conv_whole_key(const OrtConvGraph *graph, const OrtConvWish *wish);
+/** ifm_ort_conv_compare: Whether a whole graph is told apart as faster: it and the other take turns. On the executing
+ * thread. @chosen: with what "best" chose    @of_runtime: with the runtime's kernels in its place
+ * @row: algorithm is "best" where the chosen one is faster, else "runtime"; time_ns is that of the chosen one */
+gboolean ifm_ort_conv_compare(OrtCompiled *compiled, const OrtConvGraph *chosen, const OrtConvGraph *of_runtime,
+                              IfmConvTuned *row, GError **error);
 /**
  * ifm_ort_session_bare: A session without optimisation, with the threads and the device of @compiled.
  * (onnxruntime-session.c)

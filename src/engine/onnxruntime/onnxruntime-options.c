@@ -87,6 +87,8 @@ static void note_tuning(const OrtCompiled *compiled, IfmEffectiveConfig *effecti
 void ifm_ort_note_options(const OrtCompiled *compiled, IfmEffectiveConfig *effective_config)
 {
     note_tuning(compiled, effective_config);
+    if (compiled->conv_note != NULL)
+        ifm_effective_config_note(effective_config, g_strdup(compiled->conv_note));
     const char *const *option = compiled->base.options.vendor;
     gboolean any = option != NULL && *option != NULL &&
                    g_str_equal(compiled->base.spec->unit, "CPU"); /* other providers are libraries of their own */

@@ -44,6 +44,7 @@ typedef struct
     /* with options.convolutions: */
     IfmModel *conv_model;              /* the rewritten graph that the session runs */
     GPtrArray *conv_layers;            /* OrtConvLayer* */
+    char *conv_note;                   /* why "best" left all to the runtime; NULL: it did not */
     struct OrtConvDomain *conv_domain; /* of the operator */
     struct IfmConvCuda *conv_cuda;     /* on a GPU */
     struct OrtRegions *regions;        /* of a model that has some: onnxruntime-regions.h */

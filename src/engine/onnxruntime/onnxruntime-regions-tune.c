@@ -51,29 +51,6 @@ static void layer_free(gpointer data)
 
 /* --- candidates ------------------------------------------------------------------------------------------------------- */
 
-/* Reading so much more than the layer's weights takes longer than any algorithm gains; and all layers of a candidate are in
- * memory at once. */
-#define HOPELESS_TIMES 16
-#define HOPELESS_BYTES ((gsize)32 << 20)
-#define TILE 16 /* of fft_tiling, at most */
-
-static gsize spectrum(gint64 rows, gint64 columns)
-{
-    return (gsize)rows * (gsize)(columns / 2 + 1) * 2;
-}
-
-/* The spectra of a layer's weights, in numbers for each of them. */
-static gboolean is_hopeless(const IfmBlockedShape *shape, IfmBlockedAlgorithm algorithm)
-{
-    const gsize taps = (gsize)(shape->kernel[0] * shape->kernel[1]);
-    const gsize n = (gsize)(shape->out_channels * (shape->channels / shape->groups));
-    const gsize numbers = algorithm == IFM_BLOCKED_FFT
-                              ? spectrum(shape->in[0] + shape->kernel[0], shape->in[1] + shape->kernel[1])
-                              : spectrum(TILE, TILE);
-    return (algorithm == IFM_BLOCKED_FFT || algorithm == IFM_BLOCKED_FFT_TILING) && numbers > HOPELESS_TIMES * taps &&
-           n * numbers * sizeof(float) > HOPELESS_BYTES;
-}
-
 static gboolean set(Layer *layer, int candidate)
 {
     if (layer->now == candidate)
@@ -91,7 +68,8 @@ static void try_candidates(Layer *layer, IfmTuneLevel level, OrtRoundsLayer *tim
     g_autofree char *rule = g_strdup(before.implementation);
     for (int i = 0; i < (int)G_N_ELEMENTS(candidates); i++)
     {
-        if (candidates[i].level < level || is_hopeless(&before.shape, candidates[i].algorithm) || !set(layer, i))
+        if (candidates[i].level < level || ifm_region_is_hopeless(layer->run, layer->index, candidates[i].algorithm) ||
+            !set(layer, i))
             continue;
         const char *implementation = ifm_region_layer(layer->run, layer->index).implementation;
         gboolean is_known = FALSE;

@@ -50,7 +50,7 @@ gboolean ifm_ort_regions_prepare(OrtCompiled *compiled, GError **error)
     struct OrtRegions *self = compiled->regions = g_new0(struct OrtRegions, 1);
     g_mutex_init(&self->mutex);
     self->nodes = g_ptr_array_new_with_free_func(node_free);
-    const IfmOpsOptions options = { .max_isa = g_getenv("IFM_CONV_ISA"),
+    const IfmOpsOptions options = { .max_isa = ifm_blocked_max_isa(),
                                     .n_threads = ifm_runtime_n_threads(&compiled->base),
                                     .is_timed = compiled->base.options.time_regions,
                                     .made = on_made,

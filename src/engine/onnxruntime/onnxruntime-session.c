@@ -274,6 +274,59 @@ static GPtrArray *recall(const Setup *setup, OrtConvWish *wish, IfmModel *optimi
     return g_steal_pointer(&tuned);
 }
 
+static gboolean make_graph(const Setup *setup, IfmModel *optimised, const OrtConvWish *wish, OrtConvGraph *graph)
+{
+    graph->layers = ifm_ort_conv_layers_new();
+    graph->model = ifm_ort_conv_rewrite(optimised, wish, graph->layers, setup->error);
+    return graph->model != NULL;
+}
+
+static gboolean keep_row(const Setup *setup, IfmConvTuned *row)
+{
+    g_autoptr(GPtrArray) rows = g_ptr_array_new();
+    g_ptr_array_add(rows, row);
+    return keep_rows(setup, rows);
+}
+
+#define NO_GAIN                                                                                                            \
+    "all layers are left to the runtime: what best chose for each takes %.3f times the runtime's time in the whole "       \
+    "model, "                                                                                                              \
+    "which is not told apart as faster"
+
+/* The graph with the runtime's kernels in place of what "best" chose, where that is no gain in the whole. @row: what is
+ * known of it; NULL: it is measured    @key: of the row */
+static gboolean weigh(const Setup *setup, IfmModel *optimised, const OrtConvWish *wish, const IfmConvTuned *row,
+                      IfmConvTuned *key, OrtConvGraph *graph)
+{
+    OrtConvWish left = *wish;
+    g_auto(OrtConvGraph) of_runtime = { 0 };
+    left.leave_best = TRUE;
+    if (!make_graph(setup, optimised, &left, &of_runtime))
+        return FALSE;
+    if (row == NULL &&
+        !(ifm_ort_conv_compare(setup->compiled, graph, &of_runtime, key, setup->error) && keep_row(setup, key)))
+        return FALSE;
+    row = row != NULL ? row : key;
+    if (!g_str_equal(row->algorithm, ifm_conv_algorithm_name(IFM_CONV_RUNTIME)))
+        return TRUE;
+    const OrtConvGraph chosen = *graph;
+    *graph = of_runtime;
+    of_runtime = chosen;
+    setup->compiled->conv_note = g_strdup_printf(NO_GAIN, row->time_ns / row->runtime_ns);
+    return TRUE;
+}
+
+static gboolean judge_whole(const Setup *setup, IfmModel *optimised, const OrtConvWish *wish, OrtConvGraph *graph)
+{
+    IfmConvTuned *key = ifm_ort_conv_whole_key(graph, wish);
+    const IfmConvTuned *row = key != NULL ? ifm_conv_tuned_find(wish->tuned, key) : NULL;
+    const gboolean is_gain = row != NULL && g_str_equal(row->algorithm, ifm_conv_algorithm_name(IFM_CONV_BEST));
+    const gboolean ok = key == NULL || is_gain || weigh(setup, optimised, wish, row, key, graph);
+    if (key != NULL)
+        ifm_conv_tuned_free(key);
+    return ok;
+}
+
 /* The names of the nodes stay, so what was saved shows what each of them does. */
 static gboolean rewrite(const Setup *setup, const IfmConvChoice *choice, const char *file)
 {
@@ -284,15 +337,19 @@ static gboolean rewrite(const Setup *setup, const IfmConvChoice *choice, const c
     OrtConvWish wish = { .model = self->base.model,
                          .runtime = runtime,
                          .choice = choice,
+                         .bindings = self->base.options.bindings,
+                         .n_bindings = self->base.options.n_bindings,
                          .cuda = self->conv_cuda,
                          .marks = self->base.options.profiling,
                          .n_threads = ifm_runtime_n_threads(&self->base) };
     const gboolean is_best = ifm_conv_choice_has(choice, IFM_CONV_BEST);
     g_autoptr(GPtrArray) tuned = optimised != NULL && is_best ? recall(setup, &wish, optimised, file) : NULL;
+    g_auto(OrtConvGraph) graph = { 0 };
     wish.tuned = tuned;
-    self->conv_layers = ifm_ort_conv_layers_new();
-    if (optimised != NULL && (tuned != NULL || !is_best))
-        self->conv_model = ifm_ort_conv_rewrite(optimised, &wish, self->conv_layers, setup->error);
+    const gboolean ok = optimised != NULL && (tuned != NULL || !is_best) && make_graph(setup, optimised, &wish, &graph) &&
+                        (!is_best || self->conv_cuda != NULL || judge_whole(setup, optimised, &wish, &graph));
+    self->conv_layers = g_steal_pointer(&graph.layers);
+    self->conv_model = ok ? g_steal_pointer(&graph.model) : NULL;
     unlink(weights);
     if (self->conv_model != NULL)
         self->conv_domain = ifm_ort_conv_domain_new(setup->engine->api, self->conv_layers,

@@ -251,6 +251,7 @@ static void compiled_clear(IfmCompiled *compiled)
     ifm_ort_regions_clear(self);
     ifm_ort_conv_domain_free(self->conv_domain);
     g_clear_pointer(&self->conv_layers, g_ptr_array_unref);
+    g_clear_pointer(&self->conv_note, g_free);
     ifm_conv_cuda_free(self->conv_cuda);
     g_clear_pointer(&self->conv_model, ifm_model_unref);
     g_free(self->input_names); /* the names belong to the ports */
