@@ -71,7 +71,7 @@ static void check_samples(const IfmKernelSamples *samples)
     g_autofree char *written = ifm_kernel_samples_to_csv(samples);
     g_autoptr(IfmCsv) csv = ifm_csv_parse(written, strlen(written), "again", NULL);
     must(csv != NULL);
-    g_autoptr(IfmKernelSamples) again = learn_samples_from_csv(csv, NULL);
+    g_autoptr(IfmKernelSamples) again = learn_samples_from_csv(csv, NULL, NULL);
     must(again != NULL && ifm_kernel_samples_n(again) == ifm_kernel_samples_n(samples));
     g_autofree char *rewritten = ifm_kernel_samples_to_csv(again);
     must(g_str_equal(written, rewritten));
@@ -83,7 +83,7 @@ static void read_samples(const char *text, gsize size)
 {
     g_autoptr(GError) error = NULL;
     g_autoptr(IfmCsv) csv = ifm_csv_parse(text, size, "input", &error);
-    g_autoptr(IfmKernelSamples) samples = csv != NULL ? learn_samples_from_csv(csv, &error) : NULL;
+    g_autoptr(IfmKernelSamples) samples = csv != NULL ? learn_samples_from_csv(csv, NULL, &error) : NULL;
     must((samples == NULL) == (error != NULL));
     if (samples == NULL)
         check_error(g_steal_pointer(&error));

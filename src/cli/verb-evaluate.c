@@ -1,7 +1,7 @@
 #include <base/base.h>
 #include <inferometer/predict.h>
 
-#include "cli.h"
+#include "verb-predict.h"
 
 /* The models of a word: itself, or the ONNX files of a folder. @words: char* */
 static gboolean add_words(const char *word, GPtrArray *words, GError **error)
@@ -33,7 +33,8 @@ static int run_evaluate(const Arguments *arguments)
     const char *with = cli_text(arguments, "with");
     if (with == NULL)
         return cli_usage("needs --with FILE: what `train` wrote");
-    g_autoptr(IfmLatencyModel) model = ifm_latency_model_read(with, &error);
+    const char *device = NULL;
+    g_autoptr(IfmLatencyModel) model = cli_latency_model(with, &device, &error);
     if (model == NULL)
         return cli_fail(error);
     for (const char *const *text = cli_positional(arguments); *text != NULL; text++)

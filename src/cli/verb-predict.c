@@ -4,6 +4,7 @@
 
 #include <inferometer/engine.h>
 #include <inferometer/predict.h>
+#include <learn/learn.h>
 #include <sensor/sensor.h>
 
 #include "verb-predict.h"
@@ -21,6 +22,15 @@ static void report_clear(gpointer data)
     const IfmPredictReport *report = data;
     ifm_model_prediction_free((IfmModelPrediction *)report->prediction);
     ifm_kernel_records_free((IfmKernelRecords *)report->records);
+}
+
+/* (transfer full) that the model is of another machine or runtime, or this one outside of those that it learnt from. */
+static char *warn(const PredictAsk *ask, const IfmKernelRecords *records)
+{
+    g_autofree char *outside = ifm_latency_model_outside_machines(ask->model);
+    if (outside != NULL)
+        return g_strdup_printf("the machine is outside of those that were learnt from: %s", outside);
+    return ifm_latency_model_warning(ask->model, ask->info == NULL ? records->processor : NULL, records->runtime);
 }
 
 int cli_predict(const Arguments *arguments, const PredictAsk *ask)
@@ -47,8 +57,7 @@ int cli_predict(const Arguments *arguments, const PredictAsk *ask)
                                           .place = ask->info };
         g_array_append_val(reports, report);
         if (warning == NULL)
-            warning =
-                ifm_latency_model_warning(ask->model, ask->info == NULL ? records->processor : NULL, records->runtime);
+            warning = warn(ask, records);
     }
     IfmPredictReport *all = (IfmPredictReport *)(void *)reports->data;
     for (guint i = 0; i < reports->len; i++)
@@ -56,6 +65,29 @@ int cli_predict(const Arguments *arguments, const PredictAsk *ask)
     return cli_answer(arguments, (Answer){ .document = ifm_predict_document(all, reports->len),
                                            .key = ask->info != NULL ? "kernels" : NULL,
                                            .json = ifm_predictions_to_json(all, reports->len) });
+}
+
+#define DEVICE "onnxruntime:CPU@0"
+
+static gboolean is_description(const char *text)
+{
+    return g_str_has_suffix(text, ".yaml") || g_str_has_suffix(text, ".yml") || g_str_has_suffix(text, ".json") ||
+           g_file_test(text, G_FILE_TEST_IS_REGULAR);
+}
+
+IfmLatencyModel *cli_latency_model(const char *path, const char **device, GError **error)
+{
+    g_autoptr(IfmLatencyModel) model = ifm_latency_model_read(path, error);
+    g_autoptr(IfmMachine) described = NULL;
+    if (model == NULL)
+        return NULL;
+    const IfmMachine *machine = *device != NULL ? ifm_latency_model_find_machine(model, *device) : NULL;
+    if (machine == NULL && *device != NULL && is_description(*device) &&
+        (machine = described = ifm_machine_read(*device, error)) == NULL)
+        return NULL;
+    if (machine != NULL)
+        *device = DEVICE;
+    return ifm_latency_model_place(model, machine, error) ? g_steal_pointer(&model) : NULL;
 }
 
 /* The load of a word, and the word for the page. (transfer full) NULL with an error */
@@ -92,9 +124,9 @@ static int run_predict(const Arguments *arguments)
     IfmLoadState load;
     if (with == NULL)
         return cli_usage("needs --with FILE: what `train` wrote");
-    g_autoptr(IfmDeviceSpec) spec = ifm_device_spec_parse(device, &error);
-    g_autoptr(IfmLatencyModel) model = spec != NULL ? ifm_latency_model_read(with, &error) : NULL;
-    g_autofree char *words = model != NULL ? load_of(cli_text(arguments, "load"), spec, &load, &error) : NULL;
+    g_autoptr(IfmLatencyModel) model = cli_latency_model(with, &device, &error);
+    g_autoptr(IfmDeviceSpec) spec = model != NULL ? ifm_device_spec_parse(device, &error) : NULL;
+    g_autofree char *words = spec != NULL ? load_of(cli_text(arguments, "load"), spec, &load, &error) : NULL;
     if (words == NULL)
         return cli_fail(error);
     const PredictAsk ask = { .model = model,
@@ -112,8 +144,10 @@ static const IfmOption predict_options[] = {
       "what else the machine does: idle; live: what it does now; prometheus:URL: what that server says; 60%: that share of "
       "the same cores; other:60%: of others",
       IDLE },
-    { "device", IFM_OPTION_TEXT, "DEVICE", "whose runtime optimises the model, ENGINE:UNIT", "onnxruntime:CPU@0",
-      .letter = 'd' },
+    { "device", IFM_OPTION_TEXT, "DEVICE",
+      "whose runtime optimises the model, ENGINE:UNIT; where FILE was learnt on several machines: one of them by its name, "
+      "or a file that describes another",
+      DEVICE, .letter = 'd' },
     { "threads", IFM_OPTION_COUNT, "N", "threads of the runtime", "1", .minimum = 1, .maximum = 1024, .letter = 't' },
     { NULL },
 };

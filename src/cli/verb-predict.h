@@ -16,5 +16,10 @@ typedef struct
     const IfmLatencyModelInfo *info;
 } PredictAsk;
 
+/* cli_latency_model: Reads a latency model, for one machine. @device: as of the command line: whose runtime makes kernels;
+ * or the name of a machine that it was learnt on, or the file that describes another: then (out) the runtime that there is
+ * where none is named. Returns: (transfer full) NULL with an error. */
+IfmLatencyModel *cli_latency_model(const char *path, const char **device, GError **error);
+
 /* cli_predict: Predicts and answers. Returns: an exit status. */
 int cli_predict(const Arguments *arguments, const PredictAsk *ask);

@@ -72,15 +72,16 @@ static int predict(const Arguments *arguments)
 {
     g_autoptr(GError) error = NULL;
     const char *const *devices = cli_texts(arguments, "device");
+    const char *device = devices[0];
     IfmLatencyModelInfo info;
     if (devices[0] != NULL && devices[1] != NULL)
         return cli_usage("--device: with --predict one, whose runtime makes kernels of the model");
-    g_autoptr(IfmLatencyModel) model = ifm_latency_model_read(cli_text(arguments, "predict"), &error);
+    g_autoptr(IfmLatencyModel) model = cli_latency_model(cli_text(arguments, "predict"), &device, &error);
     if (model == NULL)
         return cli_fail(error);
     ifm_latency_model_info(model, &info);
     const PredictAsk ask = { .model = model,
-                             .device = devices[0],
+                             .device = device,
                              .threads = (int)MAX(cli_integer(arguments, "threads"), 1),
                              .seed = (guint32)cli_integer(arguments, "seed"),
                              .load_words = "on an idle machine",

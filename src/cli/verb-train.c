@@ -1,22 +1,50 @@
 #include <unistd.h>
 
-#include <inferometer/predict.h>
+#include <base/base.h>
+#include <learn/learn.h>
 
 #include "cli.h"
 
 /* The verb train learns the latency of kernels from files of samples and writes the model. */
 
-static IfmKernelSamples *read_all(const char *const *paths, GError **error)
+/* One list of columns serves all files, or there is one for each. */
+static const char *columns_of(const char *const *lists, gsize n_lists, gsize file)
 {
-    g_autoptr(IfmKernelSamples) samples = ifm_kernel_samples_read(*paths, error);
-    for (paths++; samples != NULL && *paths != NULL; paths++)
+    return n_lists == 0 ? NULL : lists[n_lists > 1 ? file : 0];
+}
+
+static IfmKernelSamples *read_all(const Arguments *arguments, GError **error)
+{
+    const char *const *paths = cli_positional(arguments), *const *lists = cli_texts(arguments, "columns");
+    const gsize n = g_strv_length((GStrv)paths), n_lists = g_strv_length((GStrv)lists);
+    if (n_lists > 1 && n_lists != n)
     {
-        g_autoptr(IfmKernelSamples) more = ifm_kernel_samples_read(*paths, error);
+        ifm_error_misuse(error, "--columns: %zu lists for %zu files, expected one, or one for each", n_lists, n);
+        return NULL;
+    }
+    g_autoptr(IfmKernelSamples) samples = ifm_kernel_samples_read_as(paths[0], columns_of(lists, n_lists, 0), error);
+    for (gsize i = 1; samples != NULL && i < n; i++)
+    {
+        g_autoptr(IfmKernelSamples) more = ifm_kernel_samples_read_as(paths[i], columns_of(lists, n_lists, i), error);
         if (more == NULL)
             return NULL;
         ifm_kernel_samples_append(samples, more);
     }
     return g_steal_pointer(&samples);
+}
+
+/* Describes the machines of the samples by the files of --machines. */
+static gboolean describe_machines(const Arguments *arguments, IfmKernelSamples *samples, GError **error)
+{
+    for (const char *const *path = cli_texts(arguments, "machines"); *path != NULL; path++)
+    {
+        g_autoptr(IfmMachine) machine = ifm_machine_read(*path, error);
+        if (machine == NULL)
+            return FALSE;
+        if (ifm_kernel_samples_place(samples, machine) == 0)
+            return ifm_error_refuse(error, "%s: no row is of the machine \"%s\"", *path, machine->name);
+    }
+    return TRUE;
 }
 
 static int learn(const Arguments *arguments, const IfmKernelSamples *samples, IfmLearnOptions *options)
@@ -62,14 +90,22 @@ static int run_train(const Arguments *arguments)
     options.runtime = cli_text(arguments, "runtime");
     options.device = cli_text(arguments, "device");
     options.level = cli_text(arguments, "level");
-    g_autoptr(IfmKernelSamples) samples = read_all(paths, &error);
-    return samples != NULL ? learn(arguments, samples, &options) : cli_fail(error);
+    g_autoptr(IfmKernelSamples) samples = read_all(arguments, &error);
+    return samples != NULL && describe_machines(arguments, samples, &error) ? learn(arguments, samples, &options)
+                                                                            : cli_fail(error);
 }
 
 static const IfmOption train_options[] = {
     { "output", IFM_OPTION_OUTPUT, "FILE", "write the model to this file (JSON)", .letter = 'o' },
     { "no-evaluation", IFM_OPTION_FLAG, NULL, "train only: the evaluation trains some hundred times more" },
     { "show-features", IFM_OPTION_FLAG, NULL, "list what the trees see: ranges and importance" },
+    { "columns", IFM_OPTION_TEXT, "LIST",
+      "a table of another collector: op=OP_NAME,shape=m*k,latency_us=TIME,FLOP=2*m*n*k says what of it our columns are; "
+      "one "
+      "list for all files, or one for each",
+      .repeatable = TRUE },
+    { "machines", IFM_OPTION_FILE, "FILE", "describes a machine of the data (YAML), where these are of several",
+      .repeatable = TRUE },
     { "machine", IFM_OPTION_TEXT, "TEXT", "the machine of the data, for the model" },
     { "runtime", IFM_OPTION_TEXT, "TEXT", "the runtime of the data, for the model" },
     { "device", IFM_OPTION_TEXT, "TEXT", "the device of the data, for the model", .letter = 'd' },

@@ -57,18 +57,24 @@ static gboolean is_disturbed(const IfmKernelSample *sample)
     return sample->disturbed > 0;
 }
 
+/* Of a machine that is described: kernels of two are two. */
+static const char *place_of(const IfmKernelSample *sample)
+{
+    return sample->place.flop_per_s > 0 && sample->machine != NULL ? sample->machine : "";
+}
+
 /* (transfer full) of a kernel with one number of threads, and of that in one state of load */
 static char *kernel_key(const IfmKernelSample *sample)
 {
-    return g_strdup_printf("%g\x1f%s", threads_of(sample), sample->kernel_id);
+    return g_strdup_printf("%g\x1f%s\x1f%s", threads_of(sample), place_of(sample), sample->kernel_id);
 }
 
 static char *case_key(const IfmKernelSample *sample)
 {
     const gboolean loaded = is_loaded(sample);
-    return g_strdup_printf("%d\x1f%d\x1f%.9g\x1f%g\x1f%s", loaded ? sample->load_kind : IFM_LOAD_NONE,
-                           loaded ? sample->load_cores : IFM_LOAD_CORES_NONE, loaded ? sample->load_level : 0,
-                           threads_of(sample), sample->kernel_id);
+    g_autofree char *kernel = kernel_key(sample);
+    return g_strdup_printf("%d\x1f%d\x1f%.9g\x1f%s", loaded ? sample->load_kind : IFM_LOAD_NONE,
+                           loaded ? sample->load_cores : IFM_LOAD_CORES_NONE, loaded ? sample->load_level : 0, kernel);
 }
 
 /* IdleMeans: means of visits without load by kernel_key(), and by that and the visit. */
@@ -191,6 +197,7 @@ static void make_case(LearnCases *cases, const Visits *visits, gsize n_metrics, 
         g_hash_table_insert(configurations, (gpointer)configuration, found);
     }
     one.configuration = GPOINTER_TO_UINT(found);
+    one.machine = cases->machines->len > 0 ? learn_machines_at(cases->machines, sample->machine) : 0;
     find_difference(&one, visits->latencies, all, sizes);
     g_array_append_val(cases->cases, one);
 }
@@ -253,25 +260,29 @@ static void find_metrics(LearnCases *cases, const char *const *names)
     }
 }
 
-gboolean learn_cases_init(LearnCases *cases, const IfmKernelSamples *samples, gboolean allow_disturbed, GError **error)
+gboolean learn_cases_init(LearnCases *cases, const IfmKernelSamples *samples, const IfmLearnOptions *options,
+                          GError **error)
 {
     g_autoptr(GPtrArray) groups = g_ptr_array_new_with_free_func((GDestroyNotify)visits_free);
     g_autoptr(GHashTable) by_key = g_hash_table_new_full(g_str_hash, g_str_equal, g_free, NULL);
     g_autoptr(GHashTable) configurations = g_hash_table_new(g_str_hash, g_str_equal);
-    g_autoptr(GHashTable) idle_means = find_idle_means(samples, allow_disturbed);
+    g_autoptr(GHashTable) idle_means = find_idle_means(samples, options->allow_disturbed);
     g_autoptr(GArray) all = g_array_new(FALSE, FALSE, sizeof(double));
     g_autoptr(GArray) sizes = g_array_new(FALSE, FALSE, sizeof(double));
     const char *const *names = ifm_kernel_samples_metrics(samples);
     *cases = (LearnCases){ .cases = g_array_new(FALSE, FALSE, sizeof(LearnCase)),
                            .metrics = g_ptr_array_new_with_free_func(g_free),
                            .names = g_ptr_array_new(),
-                           .places = g_array_new(FALSE, FALSE, sizeof(gsize)) };
+                           .places = g_array_new(FALSE, FALSE, sizeof(gsize)),
+                           .machines = learn_machines_new() };
+    if (options->machine == NULL && !learn_machines_find(cases->machines, samples, error))
+        return FALSE;
     gsize n_loaded = 0;
     const IfmKernelSample *orphan = NULL;
     for (gsize i = 0; i < ifm_kernel_samples_n(samples); i++)
     {
         const IfmKernelSample *sample = ifm_kernel_samples_at(samples, i);
-        if (is_disturbed(sample) && !allow_disturbed)
+        if (is_disturbed(sample) && !options->allow_disturbed)
         {
             cases->n_left_out++;
             continue;
@@ -312,6 +323,7 @@ void learn_cases_clear(LearnCases *cases)
     g_clear_pointer(&cases->metrics, g_ptr_array_unref);
     g_clear_pointer(&cases->names, g_ptr_array_unref);
     g_clear_pointer(&cases->places, g_array_unref);
+    g_clear_pointer(&cases->machines, g_ptr_array_unref);
 }
 
 /* Configurations in random order, dealt out in turn. */

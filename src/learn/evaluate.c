@@ -244,11 +244,13 @@ typedef struct
     GHashTable *operators; /* double[3] by operator */
 } Baselines;
 
-static void fill_terms(const LearnCase *one, double *terms)
+/* Of several machines: what the peaks of each make of FLOP and bytes. */
+static void fill_terms(const LearnCases *cases, const LearnCase *one, double *terms)
 {
-    terms[0] = isfinite(one->sample.flop) ? one->sample.flop : 0;
+    const gboolean several = cases->machines->len > 0;
+    terms[0] = (isfinite(one->sample.flop) ? one->sample.flop : 0) / (several ? one->sample.place.flop_per_s / 1e9 : 1);
     terms[1] = 1;
-    terms[2] = learn_bytes(&one->sample);
+    terms[2] = learn_bytes(&one->sample) / (several ? one->sample.place.bytes_per_s / 1e9 : 1);
 }
 
 /* @name: of an operator; NULL: all    Returns: rows */
@@ -262,7 +264,7 @@ static gsize fit_line(const LearnCases *cases, const gboolean *use, const char *
         const LearnCase *one = learn_case(cases, i);
         if (!use[i] || one->loaded || (name != NULL && !g_str_equal(one->sample.op_type, name)))
             continue;
-        fill_terms(one, row);
+        fill_terms(cases, one, row);
         g_array_append_vals(terms, row, (guint)n_terms);
         g_array_append_val(latencies, one->latency_ns);
     }
@@ -293,11 +295,11 @@ static double line_at(const double *weights, const double *terms, gsize n)
     return sum;
 }
 
-static void predict_baselines(const Baselines *self, const LearnCase *one, double *predicted)
+static void predict_baselines(const Baselines *self, const LearnCases *cases, const LearnCase *one, double *predicted)
 {
     double terms[3];
     const double *weights = g_hash_table_lookup(self->operators, one->sample.op_type);
-    fill_terms(one, terms);
+    fill_terms(cases, one, terms);
     predicted[IDLE_FLOP] = line_at(self->flop, terms, 2);
     predicted[IDLE_ROOFLINE] = learn_roofline_ns(self->model, &one->sample) * self->model->scale;
     predicted[IDLE_LINEAR] = line_at(weights != NULL ? weights : self->linear, terms, 3);
@@ -320,7 +322,7 @@ static void hold_idle(const Evaluation *self, const IfmLatencyModel *model, cons
         held.predicted[IDLE_MODEL] = predicted.latency_ns;
         held.low = predicted.low_ns;
         held.high = predicted.high_ns;
-        predict_baselines(&baselines, held.one, held.predicted);
+        predict_baselines(&baselines, self->cases, held.one, held.predicted);
         g_array_append_val(protocol->held, held);
     }
     g_hash_table_unref(baselines.operators);
@@ -468,6 +470,24 @@ static void evaluate_families(Evaluation *self, gboolean shapes)
     protocol_end(self, &protocol, families);
 }
 
+static void evaluate_machines(Evaluation *self)
+{
+    Protocol protocol = protocol_begin("machine unseen", FALSE);
+    for (guint machine = 0; machine < self->cases->machines->len; machine++)
+    {
+        for (guint i = 0; i < self->cases->cases->len; i++)
+        {
+            const LearnCase *one = learn_case(self->cases, i);
+            self->test[i] = !one->loaded && one->machine == machine;
+            self->train[i] = !one->loaded && one->machine != machine;
+        }
+        g_autoptr(IfmLatencyModel) model = train(self, TRUE);
+        if (model != NULL)
+            hold_idle(self, model, NULL, &protocol);
+    }
+    protocol_end(self, &protocol, NULL);
+}
+
 /* --- protocols under load
  * -------------------------------------------------------------------------------------------------
  */
@@ -596,6 +616,7 @@ static void evaluate(Evaluation *self)
     evaluate_configurations(self);
     evaluate_families(self, FALSE);
     evaluate_families(self, TRUE);
+    evaluate_machines(self);
     if (isfinite(level))
     {
         evaluate_level(self, level);
@@ -608,8 +629,8 @@ GPtrArray *ifm_learn_evaluate(const IfmKernelSamples *samples, const IfmLearnOpt
 {
     g_auto(LearnCases) cases = { 0 };
     g_autoptr(GPtrArray) errors = learn_errors_new(), none = learn_errors_new();
-    if (!ifm_options_check(ifm_learn_options, options, error) ||
-        !learn_cases_init(&cases, samples, options->allow_disturbed, error) || !learn_cases_check(&cases, error))
+    if (!ifm_options_check(ifm_learn_options, options, error) || !learn_cases_init(&cases, samples, options, error) ||
+        !learn_cases_check(&cases, error))
         return NULL;
     g_autofree gboolean *train = g_new0(gboolean, cases.cases->len + 1), *test = g_new0(gboolean, cases.cases->len + 1);
     Evaluation self = { .cases = &cases, .options = options, .train = train, .test = test, .errors = none };

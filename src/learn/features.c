@@ -74,9 +74,12 @@ void learn_find_peaks(IfmLatencyModel *model, const LearnCases *cases, const gbo
     }
 }
 
-/* By the peaks of that many threads, or of the nearest number. */
+/* By the peaks of its machine; of one alone by those found of that many threads, or of the nearest number. */
 double learn_roofline_ns(const IfmLatencyModel *model, const IfmKernelSample *sample)
 {
+    const IfmMachineFeatures *place = learn_place(model, sample);
+    if (place != NULL)
+        return learn_machine_roofline_ns(place, sample) + LEAST_NS;
     const double threads = sample->threads > 0 ? sample->threads : 1;
     const LearnPeak *peak = peak_at(model, 0);
     for (guint i = 1; i < model->peaks->len; i++)
@@ -190,6 +193,8 @@ void learn_find_operators(IfmLatencyModel *model, const LearnCases *cases, const
     }
     for (gsize k = 0; learn_base_features[k] != NULL; k++)
         add_feature(model, "", learn_base_features[k]);
+    for (gsize k = 0; model->machines->len > 0 && learn_machine_features[k] != NULL; k++)
+        add_feature(model, "", learn_machine_features[k]);
     add_sorted(model, parts, add_part);
     add_sorted(model, names, add_operator);
     add_sorted(model, bases, add_base);
@@ -240,7 +245,8 @@ static gboolean has_part(const char *op_type, const char *part)
     }
 }
 
-/* In the order of learn_base_features. */
+/* In the order of learn_base_features. A size that is unknown is none: tables of other collectors leave out what an
+ * operator has not, which is 0 in records. */
 void learn_fill_row(const IfmLatencyModel *model, const IfmKernelSample *sample, double roofline_ns, float *row)
 {
     const IfmKernelFeatures *shape = &sample->features;
@@ -266,9 +272,13 @@ void learn_fill_row(const IfmLatencyModel *model, const IfmKernelSample *sample,
         flop_of(sample) / MAX(learn_bytes(sample), 1),
         roofline_ns,
     };
+    const IfmMachineFeatures *place = learn_place(model, sample);
+    const guint n_machine = place != NULL ? g_strv_length((GStrv)learn_machine_features) : 0;
     for (gsize i = 0; i < N_BASE; i++)
         row[i] = (float)base[i];
-    for (guint i = N_BASE; i < model->features->len; i++)
+    if (place != NULL)
+        learn_fill_machine(place, sample, row + N_BASE);
+    for (guint i = N_BASE + n_machine; i < model->features->len; i++)
         row[i] =
             (float)has_part(sample->op_type, ((const IfmLearnFeature *)model->features->pdata[i])->name + strlen("op:"));
 }

@@ -7,6 +7,10 @@
 /* So many errors are needed that one of them bounds IFM_LEARN_COVERAGE of the next. */
 #define LEAST_ERRORS 9
 #define LEAST_KERNELS 10
+/* So many cases without load are trained on at most, which bounds the time: others are left out at random. Fewer serve
+ * where a model is trained for its errors alone. */
+#define MOST_CASES 40000
+#define MOST_HELD_OUT 10000
 
 static const char *const method_words[] = { "boosted", "forest", NULL };
 G_STATIC_ASSERT(G_N_ELEMENTS(method_words) == IFM_N_LEARN_METHODS + 1);
@@ -52,13 +56,31 @@ static void set_importance(GPtrArray *features, const double *gains, gsize first
         ((IfmLearnFeature *)features->pdata[i])->importance = sum > 0 ? gains[first + i] / sum : 0;
 }
 
-static gboolean fit_idle(IfmLatencyModel *model, const LearnCases *cases, const gboolean *use,
+/* @use: [n] (in, out) cases, of which at most so many without load are left */
+static void draw(const LearnCases *cases, gboolean *use, gsize most, gint64 seed)
+{
+    g_autoptr(GRand) random = g_rand_new_with_seed((guint32)seed);
+    gsize left = 0;
+    for (guint i = 0; i < cases->cases->len; i++)
+        left += use[i] && !learn_case(cases, i)->loaded;
+    for (guint i = 0; left > most && i < cases->cases->len; i++)
+        if (use[i] && !learn_case(cases, i)->loaded)
+        {
+            use[i] = g_rand_double(random) * (double)left-- < (double)most;
+            most -= use[i];
+        }
+}
+
+/* @most: cases */
+static gboolean fit_idle(IfmLatencyModel *model, const LearnCases *cases, const gboolean *among, gsize most,
                          const IfmLearnOptions *options, GError **error)
 {
+    g_autofree gboolean *use = g_memdup2(among, (cases->cases->len + 1) * sizeof *among);
     g_auto(LearnTable) table = { 0 };
     float row[LEARN_MAX_FEATURES];
     double gains[LEARN_MAX_FEATURES];
     learn_table_init(&table, model->features->len);
+    draw(cases, use, most, options->seed);
     for (guint i = 0; i < cases->cases->len; i++)
     {
         const LearnCase *one = learn_case(cases, i);
@@ -67,7 +89,8 @@ static gboolean fit_idle(IfmLatencyModel *model, const LearnCases *cases, const 
         fill(model, one, row);
         append_row(&table, row, log(one->latency_ns / learn_roofline_ns(model, &one->sample)));
     }
-    if (!learn_trees_train(&model->idle, &table, LEARN_IDLE, options, gains, error))
+    const LearnTask task = model->machines->len > 0 ? LEARN_MACHINES : LEARN_IDLE;
+    if (!learn_trees_train(&model->idle, &table, task, options, gains, error))
         return FALSE;
     set_importance(model->features, gains, 0);
     return TRUE;
@@ -284,6 +307,7 @@ static double unknown_quantile(const IfmLatencyModel *model, const LearnCases *c
         const char *name = model->operators->pdata[k];
         for (guint i = 0; i < n_cases; i++)
             others[i] = use[i] && !g_str_equal(learn_case(cases, i)->sample.op_type, name);
+        learn_machines_copy(rest->machines, cases, others);
         learn_find_peaks(rest, cases, others);
         if (rest->peaks->len == 0)
             continue;
@@ -385,6 +409,38 @@ static gboolean calibrate_model(IfmLatencyModel *model, const LearnCases *cases,
     return good;
 }
 
+/* Each machine in turn is predicted from the others. */
+static gboolean leave_machines_out(IfmLatencyModel *model, const LearnCases *cases, const gboolean *use,
+                                   const IfmLearnOptions *options, GError **error)
+{
+    const guint n = cases->cases->len;
+    g_autofree gboolean *rest = g_new(gboolean, n + 1);
+    for (guint machine = 0; model->machines->len > 1 && machine < cases->machines->len; machine++)
+    {
+        const guint at = learn_machines_at(model->machines, learn_machine(cases->machines, machine)->self.name);
+        g_autoptr(GArray) errors = g_array_new(FALSE, FALSE, sizeof(double));
+        if (at == model->machines->len)
+            continue;
+        for (guint i = 0; i < n; i++)
+            rest[i] = use[i] && !learn_case(cases, i)->loaded && learn_case(cases, i)->machine != machine;
+        g_autoptr(IfmLatencyModel) others = learn_fit(cases, rest, options, FALSE, TRUE, error);
+        if (others == NULL)
+            return FALSE;
+        for (guint i = 0; i < n; i++)
+        {
+            const LearnCase *one = learn_case(cases, i);
+            IfmPredictedLatency predicted;
+            if (!use[i] || one->loaded || one->machine != machine || !learn_knows(others, one->sample.op_type))
+                continue;
+            ifm_latency_model_predict(others, &one->sample, NULL, &predicted);
+            const double error_of = fabs(log(one->latency_ns / predicted.latency_ns));
+            g_array_append_val(errors, error_of);
+        }
+        ((LearnMachine *)model->machines->pdata[at])->left_out = conformal(errors);
+    }
+    return TRUE;
+}
+
 /* --- all of it ----------------------------------------------------------------------------------------------------------
  */
 
@@ -392,6 +448,7 @@ IfmLatencyModel *learn_fit(const LearnCases *cases, const gboolean *use, const I
                            gboolean idle, GError **error)
 {
     g_autoptr(IfmLatencyModel) model = learn_model_alloc();
+    learn_machines_copy(model->machines, cases, use);
     learn_find_peaks(model, cases, use);
     if (model->peaks->len == 0)
     {
@@ -409,8 +466,10 @@ IfmLatencyModel *learn_fit(const LearnCases *cases, const gboolean *use, const I
     learn_model_finish(model);
     find_ranges(model, cases, use);
     find_levels(model, cases, use);
-    if ((idle && !fit_idle(model, cases, use, options, error)) || !fit_load(model, cases, use, options, error) ||
-        (calibrate && !calibrate_model(model, cases, use, options, idle, error)))
+    const gsize most = calibrate ? MOST_CASES : MOST_HELD_OUT;
+    if ((idle && !fit_idle(model, cases, use, most, options, error)) || !fit_load(model, cases, use, options, error) ||
+        (calibrate && !calibrate_model(model, cases, use, options, idle, error)) ||
+        (calibrate && idle && !leave_machines_out(model, cases, use, options, error)))
         return NULL;
     return g_steal_pointer(&model);
 }
@@ -462,20 +521,23 @@ static gboolean agree(const IfmKernelSamples *samples, gsize offset, const char 
 IfmLatencyModel *ifm_learn_train(const IfmKernelSamples *samples, const IfmLearnOptions *options, GError **error)
 {
     g_auto(LearnCases) cases = { 0 };
-    if (!ifm_options_check(ifm_learn_options, options, error) ||
-        !learn_cases_init(&cases, samples, options->allow_disturbed, error) || !learn_cases_check(&cases, error))
+    if (!ifm_options_check(ifm_learn_options, options, error) || !learn_cases_init(&cases, samples, options, error) ||
+        !learn_cases_check(&cases, error))
         return NULL;
     static const struct
     {
         const char *name;
         gsize offset;
-    } origins[] = { { "Machine", G_STRUCT_OFFSET(IfmKernelSample, machine) },
-                    { "Runtime", G_STRUCT_OFFSET(IfmKernelSample, runtime) },
-                    { "Device", G_STRUCT_OFFSET(IfmKernelSample, device) },
-                    { "Level", G_STRUCT_OFFSET(IfmKernelSample, level) } };
+        gboolean of_machine;
+    } origins[] = { { "Machine", G_STRUCT_OFFSET(IfmKernelSample, machine), TRUE },
+                    { "Runtime", G_STRUCT_OFFSET(IfmKernelSample, runtime), FALSE },
+                    { "Device", G_STRUCT_OFFSET(IfmKernelSample, device), TRUE },
+                    { "Level", G_STRUCT_OFFSET(IfmKernelSample, level), FALSE } };
     const char *origin[] = { options->machine, options->runtime, options->device, options->level };
+    const gboolean several = cases.machines->len > 0; /* their devices may differ, too */
     for (gsize i = 0; i < G_N_ELEMENTS(origins); i++)
-        if (origin[i] == NULL && !agree(samples, origins[i].offset, origins[i].name, &origin[i], error))
+        if (origin[i] == NULL && !(several && origins[i].of_machine) &&
+            !agree(samples, origins[i].offset, origins[i].name, &origin[i], error))
             return NULL;
     g_autofree gboolean *use = g_new(gboolean, cases.cases->len + 1);
     for (guint i = 0; i < cases.cases->len; i++)

@@ -109,6 +109,7 @@ static const IfmRecordField model_fields[] = {
     { IFM_RECORD(PART, IfmLatencyModel, noise), .fields = noise_fields },
     { IFM_RECORD(PART, IfmLatencyModel, quantiles), .fields = quantile_fields },
     { ROWS(peaks, LearnPeak, peak_fields, g_free) },
+    { ROWS(machines, LearnMachine, learn_machine_fields, NULL), .sparse = TRUE },
     { ROWS(levels, LearnLevel, level_fields, g_free) },
     { ROWS(scales, LearnScale, scale_fields, scale_free) },
     { ROWS(features, IfmLearnFeature, feature_fields, feature_free) },
@@ -178,6 +179,22 @@ static gboolean check_number(double value, double low, double high, gboolean unk
     return ifm_error_refuse(error, "%s.%s: found %g, expected %g to %g", where, what, value, low, high);
 }
 
+static gboolean check_machine(const LearnMachine *machine, const char *where, GError **error)
+{
+    for (const IfmRecordField *field = learn_machine_fields; field->name != NULL; field++)
+    {
+        const gboolean is_bound = g_str_equal(field->name, "left_out");
+        const gboolean needed =
+            g_strv_contains((const char *const[]){ "flop_per_s", "bytes_per_s", "cores", NULL }, field->name);
+        g_autofree char *place = g_strdup_printf("machines.%s", field->name);
+        if (field->type == IFM_RECORD_DOUBLE &&
+            !check_number(ifm_record_number(machine, learn_machine_fields, field->name), is_bound ? 0 : 1e-9,
+                          is_bound ? 50 : 1e18, !needed, where, place, error))
+            return FALSE;
+    }
+    return TRUE;
+}
+
 static gboolean check_numbers(const IfmLatencyModel *model, const char *where, GError **error)
 {
     const gboolean loaded = model->trees_load != NULL || model->load.n_features > 0;
@@ -199,6 +216,9 @@ static gboolean check_numbers(const IfmLatencyModel *model, const char *where, G
              !check_number(peak->bytes_per_ns, 1e-9, 1e12, FALSE, where, "peaks.bytes_per_ns", error)))
             return FALSE;
     }
+    for (guint i = 0; i < model->machines->len; i++)
+        if (!check_machine(model->machines->pdata[i], where, error))
+            return FALSE;
     for (guint i = 0; i < model->levels->len; i++)
         if (!check_number(((const LearnLevel *)model->levels->pdata[i])->level, 0, 1, FALSE, where, "levels", error))
             return FALSE;
@@ -250,7 +270,8 @@ gboolean ifm_latency_model_write(const IfmLatencyModel *model, const char *path,
 
 static gboolean check_features(const IfmLatencyModel *model, const char *where, GError **error)
 {
-    const guint n_base = g_strv_length((GStrv)learn_base_features);
+    const guint n_common = g_strv_length((GStrv)learn_base_features),
+                n_base = n_common + (model->machines->len > 0 ? g_strv_length((GStrv)learn_machine_features) : 0);
     if (model->features->len + model->load_features->len > LEARN_MAX_FEATURES ||
         model->metrics->len > IFM_SAMPLES_MAX_METRICS)
         return ifm_error_refuse(error, "%s.features: %u and %u features, expected up to %d", where, model->features->len,
@@ -259,9 +280,12 @@ static gboolean check_features(const IfmLatencyModel *model, const char *where, 
     {
         const char *name =
             i < model->features->len ? ((const IfmLearnFeature *)model->features->pdata[i])->name : "nothing";
-        if (i < n_base ? !g_str_equal(name, learn_base_features[i]) : !g_str_has_prefix(name, "op:"))
+        const char *expected = i < n_common ? learn_base_features[i]
+                               : i < n_base ? learn_machine_features[i - n_common]
+                                            : "op:…";
+        if (i < n_base ? !g_str_equal(name, expected) : !g_str_has_prefix(name, "op:"))
             return ifm_error_refuse(error, "%s.features[%u]: found \"%s\", expected \"%s\": of another version", where, i,
-                                    name, i < n_base ? learn_base_features[i] : "op:…");
+                                    name, expected);
     }
     for (guint i = 0; i < MAX(LEARN_N_LOAD_FEATURES + model->metrics->len, model->load_features->len); i++)
     {

@@ -4,8 +4,26 @@
 
 G_BEGIN_DECLS
 
-/* learn_samples_from_csv: what ifm_kernel_samples_read() does, of text that was read. */
-IfmKernelSamples *learn_samples_from_csv(const IfmCsv *csv, GError **error);
+/* learn_samples_from_csv: what ifm_kernel_samples_read_as() does, of text that was read. @columns: NULL: by our names */
+typedef struct LearnColumns LearnColumns;
+IfmKernelSamples *learn_samples_from_csv(const IfmCsv *csv, const LearnColumns *columns, GError **error);
+
+/* --- columns of other names --------------------------------------------------------------------------------------------
+ */
+
+/* learn_columns_parse: (transfer full) the list of ifm_kernel_samples_read_as(). @fields: the columns that there are
+ * learn_columns_check: whether a file has all that are named. */
+LearnColumns *learn_columns_parse(const char *text, const IfmRecordField *fields, GError **error);
+void learn_columns_free(LearnColumns *columns);
+G_DEFINE_AUTOPTR_CLEANUP_FUNC(LearnColumns, learn_columns_free)
+gboolean learn_columns_check(const LearnColumns *columns, const IfmCsv *csv, GError **error);
+gboolean learn_columns_has(const LearnColumns *columns, const char *name);
+/* learn_columns_text: (transfer full) what a column of ours is in a row; NULL: it is not named, or empty
+ * learn_columns_number: (out) NaN: it is not named, or a part is empty. FALSE with IFM_ERROR_INVALID: a part is no number.
+ */
+char *learn_columns_text(const LearnColumns *columns, const IfmCsv *csv, gsize row, const char *name);
+gboolean learn_columns_number(const LearnColumns *columns, const IfmCsv *csv, gsize row, const char *name, double *value,
+                              GError **error);
 
 /* --- trees -------------------------------------------------------------------------------------------------------------
  */
@@ -44,10 +62,11 @@ void learn_table_init(LearnTable *table, gsize n_columns);
 void learn_table_clear(LearnTable *table);
 G_DEFINE_AUTO_CLEANUP_CLEAR_FUNC(LearnTable, learn_table_clear)
 
-/* LearnTask: the latency without load, or the slow-down: each has its settings. */
+/* LearnTask: the latency without load, on one machine or several, or the slow-down: each has its settings. */
 typedef enum
 {
     LEARN_IDLE,
+    LEARN_MACHINES,
     LEARN_LOAD,
     LEARN_N_TASKS,
 } LearnTask;
@@ -64,6 +83,37 @@ double learn_trees_at(const LearnTrees *trees, const float *row);
 json_t *learn_trees_to_json(const LearnTrees *trees);
 gboolean learn_trees_from_json(LearnTrees *trees, const json_t *json, const char *where, gsize n_features, GError **error);
 
+/* --- machines ----------------------------------------------------------------------------------------------------------
+ */
+
+/* LearnMachine: one that cases are from. @left_out: |log(measured / predicted)| that IFM_LEARN_COVERAGE of its cases are
+ * below when it is predicted from the others; NaN: unknown */
+typedef struct
+{
+    IfmMachine self;
+    double left_out;
+} LearnMachine;
+
+#define LEARN_MAX_MACHINES 1000
+extern const IfmRecordField learn_machine_fields[];
+/* learn_machines_new: (transfer full) none    learn_machines_find: Adds those of the samples, where these are of several.
+ * FALSE with IFM_ERROR_INVALID: one of several is not described, or in two ways. */
+GPtrArray *learn_machines_new(void);
+gboolean learn_machines_find(GPtrArray *machines, const IfmKernelSamples *samples, GError **error);
+/* learn_machines_at: the place of a name; their number where there is none. */
+guint learn_machines_at(const GPtrArray *machines, const char *name);
+static inline const LearnMachine *learn_machine(const GPtrArray *machines, guint i)
+{
+    return machines->pdata[i];
+}
+/* LEARN_MACHINE_PREFIX: of features of the machine alone.    learn_machine_features: names of what the trees of several
+ * machines see besides, NULL-terminated. learn_fill_machine: @row: (out) of these    learn_machine_roofline_ns: without
+ * what a kernel costs at least */
+#define LEARN_MACHINE_PREFIX "machine_"
+extern const char *const learn_machine_features[];
+void learn_fill_machine(const IfmMachineFeatures *place, const IfmKernelSample *sample, float *row);
+double learn_machine_roofline_ns(const IfmMachineFeatures *place, const IfmKernelSample *sample);
+
 /* --- cases -------------------------------------------------------------------------------------------------------------
  */
 
@@ -76,6 +126,7 @@ typedef struct
     double latency_ns, idle_ns, slow_down;
     double same, other;
     guint configuration;
+    guint machine; /* among those of the cases; 0 where these are of one */
     gsize n_pairs;
     double difference;
     gboolean loaded, beside_loaded; /* without load, of a kernel that was measured under load, too */
@@ -83,18 +134,21 @@ typedef struct
 
 typedef struct
 {
-    GArray *cases;      /* LearnCase */
-    GPtrArray *metrics; /* double*: of one case each */
-    GPtrArray *names;   /* const char*: of metrics before the kernel that all cases of the slow-down have */
-    GArray *places;     /* gsize: of those among the samples' metrics */
+    GArray *cases;       /* LearnCase */
+    GPtrArray *metrics;  /* double*: of one case each */
+    GPtrArray *names;    /* const char*: of metrics before the kernel that all cases of the slow-down have */
+    GArray *places;      /* gsize: of those among the samples' metrics */
+    GPtrArray *machines; /* LearnMachine*: where they are of several; else none */
     guint n_configurations;
     gsize n_rows, n_dropped;       /* rows that are used; rows under load of kernels without a latency without */
     gsize n_left_out, n_disturbed; /* disturbed rows that are not used; that are */
     IfmLearnNoise noise;
 } LearnCases;
 
-/* learn_cases_init: @allow_disturbed: rows that something disturbed are used, too; else they are counted alone */
-gboolean learn_cases_init(LearnCases *cases, const IfmKernelSamples *samples, gboolean allow_disturbed, GError **error);
+/* learn_cases_init: @options: whether rows that something disturbed are used, too, or counted alone; and what machine all
+ * are taken to be from, where it says one */
+gboolean learn_cases_init(LearnCases *cases, const IfmKernelSamples *samples, const IfmLearnOptions *options,
+                          GError **error);
 void learn_cases_clear(LearnCases *cases);
 G_DEFINE_AUTO_CLEANUP_CLEAR_FUNC(LearnCases, learn_cases_clear)
 static inline const LearnCase *learn_case(const LearnCases *cases, gsize i)
@@ -105,6 +159,8 @@ static inline const LearnCase *learn_case(const LearnCases *cases, gsize i)
 int *learn_cases_folds(const LearnCases *cases, gint64 seed);
 /* learn_cases_check: whether there are enough to learn from. FALSE with IFM_ERROR_INVALID. */
 gboolean learn_cases_check(const LearnCases *cases, GError **error);
+/* learn_machines_copy: Adds copies of the machines of which cases are used. */
+void learn_machines_copy(GPtrArray *to, const LearnCases *cases, const gboolean *use);
 /* learn_quantile: sorts. NaN for n = 0. */
 double learn_quantile(double *values, gsize n, double p);
 
@@ -157,10 +213,12 @@ struct IfmLatencyModel
     GPtrArray *scales;        /* LearnScale*, sorted */
     GPtrArray *peaks;         /* LearnPeak* */
     GPtrArray *levels;        /* LearnLevel*: of loads, ascending */
+    GPtrArray *machines;      /* LearnMachine*: where it was learnt on several; else none */
     GPtrArray *errors;        /* IfmLearnError* */
     json_t *trees_idle, *trees_load, *trees_metrics; /* in a file alone */
     LearnTrees idle, load, load_metrics;
     const char **metric_names; /* of @metrics, NULL-terminated */
+    IfmMachine place; /* that is predicted for, where it was learnt on several; its name is NULL where none is set */
 };
 
 /* learn_model_alloc: (transfer full) without trees. */
@@ -199,6 +257,10 @@ void learn_fill_row(const IfmLatencyModel *model, const IfmKernelSample *sample,
 void learn_fill_load(double idle_ns, double same, double other, float *row);
 /* learn_time_sharing: the slow-down by sharing a core alone. */
 double learn_time_sharing(double same);
+/* learn_place: that a sample is predicted for: its own, or the model's; NULL: the model is of one.    learn_place_bound:
+ * |log| that IFM_LEARN_COVERAGE of the kernels of a machine keep to that was not learnt from; 0: this one was. */
+const IfmMachineFeatures *learn_place(const IfmLatencyModel *model, const IfmKernelSample *sample);
+double learn_place_bound(const IfmLatencyModel *model, const IfmMachineFeatures *place);
 gboolean learn_knows(const IfmLatencyModel *model, const char *op_type);
 /* learn_scale: of an operator that the trees do not know. */
 double learn_scale(const IfmLatencyModel *model, const char *op_type);

@@ -9,6 +9,30 @@ G_BEGIN_DECLS
 
 /* --- samples ------------------------------------------------------------------------------------------------------- */
 
+/**
+ * IfmMachineFeatures: a machine in numbers, so that what was learnt on others serves it. NaN: unknown.
+ * @flop_per_s: peak    @bytes_per_s: of memory    @cache_bytes, @cache_bytes_per_s: of the last level of cache, which all
+ * cores share    @cores: that share the work of a kernel (of a GPU: multiprocessors)    @clock_hz: of a core
+ */
+typedef struct
+{
+    double flop_per_s, bytes_per_s, cache_bytes, cache_bytes_per_s, cores, clock_hz;
+} IfmMachineFeatures;
+
+/** IfmMachine: @name: as the column Machine of samples has it */
+typedef struct
+{
+    char *name;
+    IfmMachineFeatures features;
+} IfmMachine;
+
+/** ifm_machine_read: A description in YAML or JSON: docs/learning.md, "Machines". Returns: (transfer full) NULL with
+ * IFM_ERROR_INVALID "FILE:LINE: …" (a key that is missing or unknown, a number out of its range), or IFM_ERROR_UNAVAILABLE.
+ */
+IfmMachine *ifm_machine_read(const char *path, GError **error);
+void ifm_machine_free(IfmMachine *machine);
+G_DEFINE_AUTOPTR_CLEANUP_FUNC(IfmMachine, ifm_machine_free)
+
 /** IfmLoadKind: the background load of a sample. IfmLoadCores: the cores it is on: none, those of the kernel, others. */
 typedef enum
 {
@@ -37,7 +61,8 @@ typedef enum
  * @interrupted: how many were    @disturbed: 1: something else used the machine meanwhile    @load_level: share of the time
  * that the load asks for    @achieved_load: what it reached
  * @idle_ms: mean without load in the same visit    @machine, @runtime, @device, @level: what it was measured on, as
- * IfmLearnOptions has them; NULL: unknown    @metrics: [n_metrics of its samples] or NULL: all unknown
+ * IfmLearnOptions has them; NULL: unknown    @place: the machine in numbers    @metrics: [n_metrics of its samples] or
+ * NULL: all unknown
  */
 typedef struct
 {
@@ -48,6 +73,7 @@ typedef struct
     IfmKernelFeatures features;
     double flop, input_bytes, weight_bytes, output_bytes, ring_bytes, cache_bytes;
     const char *machine, *runtime, *device, *level;
+    IfmMachineFeatures place;
     const double *metrics;
 } IfmKernelSample;
 
@@ -75,6 +101,21 @@ const IfmKernelSample *ifm_kernel_samples_at(const IfmKernelSamples *samples, gs
 
 /** ifm_kernel_samples_metrics: NULL-terminated, borrowed */
 const char *const *ifm_kernel_samples_metrics(const IfmKernelSamples *samples);
+
+/** ifm_kernel_samples_place: Describes the machine of the rows that are of @machine. Returns: how many these are. */
+gsize ifm_kernel_samples_place(IfmKernelSamples *samples, const IfmMachine *machine);
+
+/**
+ * ifm_kernel_samples_read_as: A table with columns of other names, as another collector writes it.
+ * @columns: "op=name,shape=b*h,latency_us=time,FLOP=2*b*h": a column of ours, or op (OpType), shape (Input_Shape), or a
+ * time in another unit (…_ns, _us, _ms, _s), and what it is in the file: for a number a sum of products of its columns and
+ * of numbers; for a text a column, columns with * between (their texts with an x between), or a 'text' itself. A column's
+ * name that has other characters than letters, digits, _ and . is in "quotes". Columns that are not named are not read.
+ * Kernel_ID, where it is not named, is made of the operator and all sizes. NULL: as ifm_kernel_samples_read()
+ * Returns: (transfer full) NULL with IFM_ERROR_USAGE, "--columns: …", for a text that is no such list; else the errors of
+ * ifm_kernel_samples_read().
+ */
+IfmKernelSamples *ifm_kernel_samples_read_as(const char *path, const char *columns, GError **error);
 
 /** ifm_kernel_samples_to_csv: (transfer full) with all columns, numbers in full, empty where they are unknown. */
 char *ifm_kernel_samples_to_csv(const IfmKernelSamples *samples);
@@ -130,6 +171,21 @@ typedef struct
     char *name;
     double min, max, importance;
 } IfmLearnFeature;
+
+/**
+ * ifm_latency_model_place: Predictions from here on are for this machine, which need not be among those that were learnt
+ * from. @machine: (nullable) copied; NULL: that of the model, where it was learnt on one alone
+ * Returns: FALSE with IFM_ERROR_INVALID: NULL for a model of several machines, or a machine for one that was learnt on one
+ * alone, which knows nothing of others.
+ */
+gboolean ifm_latency_model_place(IfmLatencyModel *model, const IfmMachine *machine, GError **error);
+
+/** ifm_latency_model_find_machine: (transfer none) one of those that were learnt from, by its name; NULL: none is. */
+const IfmMachine *ifm_latency_model_find_machine(const IfmLatencyModel *model, const char *name);
+
+/** ifm_latency_model_outside_machines: (transfer full) What of the machine that is predicted for is outside of those that
+ * were learnt from: "flop_per_s 6.7e+13, learnt from 5.7e+12 to 1.9e+13"; NULL: nothing is. */
+char *ifm_latency_model_outside_machines(const IfmLatencyModel *model);
 
 /** ifm_latency_model_set_overhead: What a node costs beside its kernel, once fitted to whole models. */
 void ifm_latency_model_set_overhead(IfmLatencyModel *model, double node_overhead_ns);
@@ -215,6 +271,15 @@ double ifm_smooth_at(const IfmSmooth *self, const double *x);
 /* --- predicting a model -------------------------------------------------------------------------------------------- */
 
 /* The latency of a whole model from its kernels. */
+
+/** IfmLatencySum: of kernels, with its interval: kernels of one operator are taken to be wrong together, different
+ * operators independently. ifm_latency_sum_add: @times: how often the kernel is run    ifm_latency_sum_end: Returns: ns */
+typedef struct IfmLatencySum IfmLatencySum;
+IfmLatencySum *ifm_latency_sum_new(void);
+void ifm_latency_sum_free(IfmLatencySum *sum);
+G_DEFINE_AUTOPTR_CLEANUP_FUNC(IfmLatencySum, ifm_latency_sum_free)
+void ifm_latency_sum_add(IfmLatencySum *sum, const char *operator_name, const IfmPredictedLatency *predicted, double times);
+double ifm_latency_sum_end(const IfmLatencySum *sum, double *low_ns, double *high_ns);
 
 /** IfmPredictedKernel: @record: borrowed    @moves: it only gives data another shape, and costs a node's overhead alone */
 typedef struct

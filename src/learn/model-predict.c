@@ -6,7 +6,7 @@
 
 #include "learn-private.h"
 
-/* --- a model ------------------------------------------------------------------------------------------------------------
+/* --- sums ---------------------------------------------------------------------------------------------------------------
  */
 
 /* Half the interval of a kernel; both sides of an operator's kernels add up, those of different ones as squares. */
@@ -15,33 +15,57 @@ typedef struct
     double low, high;
 } Half;
 
-static void add_half(GHashTable *halves, const char *operator_name, const IfmPredictedLatency *predicted)
+struct IfmLatencySum
 {
-    Half *half = g_hash_table_lookup(halves, operator_name);
+    GHashTable *halves; /* Half by operator */
+    double latency_ns;
+};
+
+IfmLatencySum *ifm_latency_sum_new(void)
+{
+    IfmLatencySum *sum = g_new0(IfmLatencySum, 1);
+    sum->halves = g_hash_table_new_full(g_str_hash, g_str_equal, g_free, g_free);
+    return sum;
+}
+
+void ifm_latency_sum_free(IfmLatencySum *sum)
+{
+    g_hash_table_unref(sum->halves);
+    g_free(sum);
+}
+
+void ifm_latency_sum_add(IfmLatencySum *sum, const char *operator_name, const IfmPredictedLatency *predicted, double times)
+{
+    Half *half = g_hash_table_lookup(sum->halves, operator_name);
     if (half == NULL)
     {
         half = g_new0(Half, 1);
-        g_hash_table_insert(halves, (gpointer)operator_name, half);
+        g_hash_table_insert(sum->halves, g_strdup(operator_name), half);
     }
-    half->low += MAX(predicted->latency_ns - predicted->low_ns, 0);
-    half->high += MAX(predicted->high_ns - predicted->latency_ns, 0);
+    half->low += times * MAX(predicted->latency_ns - predicted->low_ns, 0);
+    half->high += times * MAX(predicted->high_ns - predicted->latency_ns, 0);
+    sum->latency_ns += times * predicted->latency_ns;
 }
 
-static void add_interval(IfmModelPrediction *self, GHashTable *halves)
+double ifm_latency_sum_end(const IfmLatencySum *sum, double *low_ns, double *high_ns)
 {
     double low = 0, high = 0;
     GHashTableIter iter;
     gpointer value;
-    g_hash_table_iter_init(&iter, halves);
+    g_hash_table_iter_init(&iter, sum->halves);
     while (g_hash_table_iter_next(&iter, NULL, &value))
     {
         const Half *half = value;
         low += half->low * half->low;
         high += half->high * half->high;
     }
-    self->low_ns = MAX(self->latency_ns - sqrt(low), 0);
-    self->high_ns = self->latency_ns + sqrt(high);
+    *low_ns = MAX(sum->latency_ns - sqrt(low), 0);
+    *high_ns = sum->latency_ns + sqrt(high);
+    return sum->latency_ns;
 }
+
+/* --- a model ------------------------------------------------------------------------------------------------------------
+ */
 
 /* Kernels come after those that they wait for. */
 static double critical_path(const IfmModelPrediction *self, double overhead_ns)
@@ -94,7 +118,7 @@ IfmModelPrediction *ifm_model_predict(const IfmLatencyModel *model, const IfmKer
                                       const IfmLoadState *load)
 {
     IfmModelPrediction *self = g_new0(IfmModelPrediction, 1);
-    g_autoptr(GHashTable) halves = g_hash_table_new_full(g_str_hash, g_str_equal, NULL, g_free);
+    g_autoptr(IfmLatencySum) sum = ifm_latency_sum_new();
     IfmLatencyModelInfo info;
     double known_ns = 0;
     ifm_latency_model_info(model, &info);
@@ -105,16 +129,17 @@ IfmModelPrediction *ifm_model_predict(const IfmLatencyModel *model, const IfmKer
     {
         const IfmPredictedKernel *kernel = &g_array_index(self->kernels, IfmPredictedKernel, i);
         const gboolean known = kernel->predicted.known && kernel->predicted.in_range;
-        self->latency_ns += kernel->predicted.latency_ns;
         known_ns += known ? kernel->predicted.latency_ns : 0;
         self->n_unknown += !known;
-        add_half(halves, kernel->record->name, &kernel->predicted);
+        ifm_latency_sum_add(sum, kernel->record->name, &kernel->predicted, 1);
     }
+    self->latency_ns = ifm_latency_sum_end(sum, &self->low_ns, &self->high_ns);
     self->known_ratio = self->latency_ns > 0 ? known_ns / self->latency_ns : (double)NAN;
     self->overhead_ns = overhead_ns * (double)records->kernels->len;
     self->latency_ns += self->overhead_ns;
+    self->low_ns += self->overhead_ns;
+    self->high_ns += self->overhead_ns;
     self->critical_ns = critical_path(self, overhead_ns);
-    add_interval(self, halves);
     return self;
 }
 

@@ -19,6 +19,7 @@ void ifm_latency_model_free(IfmLatencyModel *model)
     learn_trees_clear(&model->load);
     learn_trees_clear(&model->load_metrics);
     g_free(model->metric_names);
+    g_free(model->place.name);
     learn_model_release(model);
 }
 
@@ -33,11 +34,12 @@ void learn_model_finish(IfmLatencyModel *model)
 /* --- prediction ---------------------------------------------------------------------------------------------------------
  */
 
-/* Parts of operators' names have no range, nor has what is not known. */
+/* Parts of operators' names have no range, nor has what is not known; of machines there is
+ * ifm_latency_model_outside_machines(). */
 static gboolean is_inside(const IfmLearnFeature *feature, double value)
 {
     return !isfinite(feature->min) || g_str_has_prefix(feature->name, "op:") ||
-           !(value < feature->min || value > feature->max);
+           g_str_has_prefix(feature->name, LEARN_MACHINE_PREFIX) || !(value < feature->min || value > feature->max);
 }
 
 /* @n: the first features */
@@ -190,6 +192,8 @@ static double predict_idle(const IfmLatencyModel *model, const IfmKernelSample *
         half = fmax(quantiles->unknown, pick(quantiles->idle, predicted->idle_ns));
     }
     half *= predicted->in_range ? 1 : OUTSIDE_FACTOR;
+    if (model->machines->len > 0 && !(load != NULL && load->idle_ns > 0))
+        half = fmax(half, learn_place_bound(model, learn_place(model, kernel)));
     predicted->latency_ns = predicted->idle_ns;
     set_interval(predicted, half);
     return half;
@@ -232,6 +236,7 @@ void ifm_latency_model_info(const IfmLatencyModel *model, IfmLatencyModelInfo *i
                                    .load_features = model->load_features,
                                    .operators = model->operators,
                                    .errors = model->errors,
+                                   .machines = model->machines,
                                    .metrics = model->metric_names };
     const LearnTrees *all[] = { &model->idle, &model->load, &model->load_metrics };
     for (gsize i = 0; i < G_N_ELEMENTS(all); i++)

@@ -65,6 +65,12 @@ static const IfmRecordField columns[] = {
     { NUMBER("Ring_Bytes", ring_bytes), .help = "of the copies that a run visits in turn" },
     { NUMBER("Cache_Bytes", cache_bytes), .help = "of the machine's last-level cache" },
     { TEXT("Machine", machine), .help = "its processor" },
+    { NUMBER("Machine_FLOP_per_s", place.flop_per_s), .help = "its peak" },
+    { NUMBER("Machine_Bytes_per_s", place.bytes_per_s), .help = "bandwidth of its memory" },
+    { NUMBER("Machine_Cores", place.cores), .help = "that share the work of a kernel" },
+    { NUMBER("Machine_Cache_Bytes", place.cache_bytes), .help = "its last level of cache" },
+    { NUMBER("Machine_Cache_Bytes_per_s", place.cache_bytes_per_s), .help = "bandwidth of that cache" },
+    { NUMBER("Machine_Clock_Hz", place.clock_hz), .help = "of a core" },
     { TEXT("Runtime", runtime), .help = "with its version: onnxruntime 1.31.1" },
     { TEXT("Device", device), .help = "as profile takes it: onnxruntime:CPU@0" },
     { TEXT("Level", level), .help = "of the optimisation of the graph that the kernel is from" },
@@ -159,6 +165,20 @@ const char *const *ifm_kernel_samples_metrics(const IfmKernelSamples *samples)
     return (const char *const *)samples->metrics->pdata;
 }
 
+gsize ifm_kernel_samples_place(IfmKernelSamples *samples, const IfmMachine *machine)
+{
+    gsize n = 0;
+    for (guint row = 0; row < samples->rows->len; row++)
+    {
+        IfmKernelSample *sample = &g_array_index(samples->rows, IfmKernelSample, row);
+        if (g_strcmp0(sample->machine, machine->name) != 0)
+            continue;
+        sample->place = machine->features;
+        n++;
+    }
+    return n;
+}
+
 /* Which metric of @of each of @samples is; -1: none. (transfer full) */
 static int *find_metrics(const IfmKernelSamples *samples, const IfmKernelSamples *of)
 {
@@ -213,10 +233,13 @@ void ifm_kernel_samples_append(IfmKernelSamples *samples, const IfmKernelSamples
 /* --- reading ------------------------------------------------------------------------------------------------------------
  */
 
-/* Reader: where in the file each column of the table and each metric is; -1: nowhere. */
+/* Reader: where in the file each column of the table and each metric is; -1: nowhere. @sources: what they are in a file
+ * with other names; NULL: it has ours    @texts: of a row of such a file */
 typedef struct
 {
     const IfmCsv *csv;
+    const LearnColumns *sources;
+    GStringChunk *texts;
     int at[G_N_ELEMENTS(columns)];
     gsize metrics[IFM_SAMPLES_MAX_METRICS];
     gsize n_metrics;
@@ -235,8 +258,19 @@ static gboolean fail(const Reader *reader, gsize row, GError **error, const char
     return FALSE;
 }
 
+/* Of a file with other names. The identity of a kernel is made up where nothing is one. */
+static gboolean check_sources(const Reader *reader, GError **error)
+{
+    for (gsize i = 0; columns[i].name != NULL; i++)
+        if (columns[i].required && i > 0 && !learn_columns_has(reader->sources, columns[i].name))
+            return ifm_error_misuse(error, "--columns: %s is not named: %s", columns[i].name, columns[i].help);
+    return learn_columns_check(reader->sources, reader->csv, error);
+}
+
 static gboolean find_columns(Reader *reader, GError **error)
 {
+    if (reader->sources != NULL)
+        return check_sources(reader, error);
     for (gsize i = 0; columns[i].name != NULL; i++)
     {
         gsize column = 0;
@@ -259,11 +293,9 @@ static gboolean find_columns(Reader *reader, GError **error)
     return TRUE;
 }
 
-static gboolean read_number(const Reader *reader, gsize row, gsize at, const IfmRecordField *column, double *value,
-                            GError **error)
+static gboolean check_number(const Reader *reader, gsize row, const IfmRecordField *column, const double *value,
+                             GError **error)
 {
-    if (!ifm_csv_number(reader->csv, row, at, value, error))
-        return FALSE;
     if (column->min > 0 && *value <= 0)
         return fail(reader, row, error, "%s: found %g, expected a number above 0", column->name, *value);
     if (*value < 0)
@@ -284,20 +316,68 @@ static gboolean read_metric(const Reader *reader, gsize row, gsize at, double *v
                                               ifm_csv_header(reader->csv, at), *value, -MAX_METRIC, MAX_METRIC);
 }
 
+static gboolean read_text(const Reader *reader, gsize row, const IfmRecordField *column, const char *text,
+                          IfmKernelSample *sample, GError **error)
+{
+    if (column->type == IFM_RECORD_STRING)
+        TEXT_AT(sample, column) = text;
+    else if ((CHOICE_AT(sample, column) = ifm_word_index(column->words, text)) < 0)
+        return fail(reader, row, error, "%s: found \"%s\", expected %s", column->name, text, column->help);
+    return TRUE;
+}
+
+static gboolean is_empty(const Reader *reader, gsize row, const IfmRecordField *column, GError **error)
+{
+    return !column->required || fail(reader, row, error, "%s is empty, expected %s", column->name, column->help);
+}
+
 static gboolean read_field(const Reader *reader, gsize row, gsize i, IfmKernelSample *sample, GError **error)
 {
     const IfmRecordField *column = &columns[i];
     const char *text = reader->at[i] >= 0 ? ifm_csv_text(reader->csv, row, (gsize)reader->at[i]) : "";
     if (*text == '\0')
-        return !column->required || fail(reader, row, error, "%s is empty, expected %s", column->name, column->help);
-    if (column->type == IFM_RECORD_STRING)
-        TEXT_AT(sample, column) = text;
-    else if (column->type == IFM_RECORD_CHOICE)
-        return (CHOICE_AT(sample, column) = ifm_word_index(column->words, text)) >= 0 ||
-               fail(reader, row, error, "%s: found \"%s\", expected %s", column->name, text, column->help);
-    else
-        return read_number(reader, row, (gsize)reader->at[i], column, &NUMBER_AT(sample, column), error);
-    return TRUE;
+        return is_empty(reader, row, column, error);
+    if (column->type != IFM_RECORD_DOUBLE)
+        return read_text(reader, row, column, text, sample, error);
+    return ifm_csv_number(reader->csv, row, (gsize)reader->at[i], &NUMBER_AT(sample, column), error) &&
+           check_number(reader, row, column, &NUMBER_AT(sample, column), error);
+}
+
+static gboolean read_source(const Reader *reader, gsize row, const IfmRecordField *column, IfmKernelSample *sample,
+                            GError **error)
+{
+    if (column->type != IFM_RECORD_DOUBLE)
+    {
+        g_autofree char *text = learn_columns_text(reader->sources, reader->csv, row, column->name);
+        if (text == NULL)
+            return column == columns || is_empty(reader, row, column, error);
+        return read_text(reader, row, column, g_string_chunk_insert(reader->texts, text), sample, error);
+    }
+    double *value = &NUMBER_AT(sample, column);
+    if (!learn_columns_number(reader->sources, reader->csv, row, column->name, value, error))
+        return FALSE;
+    return isnan(*value) ? is_empty(reader, row, column, error) : check_number(reader, row, column, value, error);
+}
+
+/* A table of one operator leaves out the sizes that this has not, which are 0 in records. */
+static void fill_sizes(const Reader *reader, IfmKernelSample *sample)
+{
+    for (const IfmRecordField *column = columns; column->name != NULL; column++)
+        if (column->type == IFM_RECORD_DOUBLE && column->offset >= offsetof(IfmKernelSample, features) &&
+            column->offset < offsetof(IfmKernelSample, flop) && !learn_columns_has(reader->sources, column->name))
+            NUMBER_AT(sample, column) = 0;
+}
+
+/* Rows of one operator with all sizes alike are of one kernel. */
+static void identify(const Reader *reader, IfmKernelSample *sample)
+{
+    g_autoptr(GString) id = g_string_new(sample->op_type);
+    g_string_append_printf(id, " %s", sample->input_shape);
+    for (const IfmRecordField *column = columns; column->name != NULL; column++)
+        if (column->type == IFM_RECORD_DOUBLE && column->offset >= offsetof(IfmKernelSample, features) &&
+            column->offset < offsetof(IfmKernelSample, machine))
+            g_string_append_printf(id, " %.9g", NUMBER_AT(sample, column));
+    sample->kernel_id = g_string_chunk_insert(reader->texts, id->str);
 }
 
 /* What no column says alone. */
@@ -321,8 +401,13 @@ static gboolean read_row(const Reader *reader, gsize row, IfmKernelSamples *samp
     double metrics[IFM_SAMPLES_MAX_METRICS];
     ifm_kernel_sample_init(&sample);
     for (gsize i = 0; columns[i].name != NULL; i++)
-        if (!read_field(reader, row, i, &sample, error))
+        if (reader->sources != NULL ? !read_source(reader, row, &columns[i], &sample, error)
+                                    : !read_field(reader, row, i, &sample, error))
             return FALSE;
+    if (reader->sources != NULL)
+        fill_sizes(reader, &sample);
+    if (sample.kernel_id == NULL)
+        identify(reader, &sample);
     for (gsize i = 0; i < reader->n_metrics; i++)
         if (!read_metric(reader, row, reader->metrics[i], &metrics[i], error))
             return FALSE;
@@ -330,12 +415,14 @@ static gboolean read_row(const Reader *reader, gsize row, IfmKernelSamples *samp
     if (!check_load(reader, row, &sample, error))
         return FALSE;
     ifm_kernel_samples_add(samples, &sample);
+    g_string_chunk_clear(reader->texts);
     return TRUE;
 }
 
-IfmKernelSamples *learn_samples_from_csv(const IfmCsv *csv, GError **error)
+IfmKernelSamples *learn_samples_from_csv(const IfmCsv *csv, const LearnColumns *sources, GError **error)
 {
-    Reader reader = { .csv = csv };
+    g_autoptr(GStringChunk) texts = g_string_chunk_new(1024);
+    Reader reader = { .csv = csv, .sources = sources, .texts = texts };
     if (!find_columns(&reader, error))
         return NULL;
     const gsize n = ifm_csv_n_rows(csv);
@@ -354,10 +441,16 @@ IfmKernelSamples *learn_samples_from_csv(const IfmCsv *csv, GError **error)
     return g_steal_pointer(&samples);
 }
 
+IfmKernelSamples *ifm_kernel_samples_read_as(const char *path, const char *names, GError **error)
+{
+    g_autoptr(LearnColumns) sources = names != NULL ? learn_columns_parse(names, columns, error) : NULL;
+    g_autoptr(IfmCsv) csv = names == NULL || sources != NULL ? ifm_csv_open(path, error) : NULL;
+    return csv != NULL ? learn_samples_from_csv(csv, sources, error) : NULL;
+}
+
 IfmKernelSamples *ifm_kernel_samples_read(const char *path, GError **error)
 {
-    g_autoptr(IfmCsv) csv = ifm_csv_open(path, error);
-    return csv != NULL ? learn_samples_from_csv(csv, error) : NULL;
+    return ifm_kernel_samples_read_as(path, NULL, error);
 }
 
 /* --- writing ------------------------------------------------------------------------------------------------------------

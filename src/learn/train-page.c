@@ -2,7 +2,7 @@
 
 #include <document/document.h>
 #include <document/words.h>
-#include <inferometer/predict.h>
+#include <learn/learn.h>
 
 #include "learn-headline.h"
 #include "predict-page.h"
@@ -257,6 +257,8 @@ static void add_facts(IfmDocument *document, const IfmLatencyModelInfo *info)
         ifm_document_fact(document, "",
                           "%" G_GINT64_FORMAT " more left out: rows under load of kernels without a latency without load",
                           info->n_dropped);
+    for (guint i = 0; i < info->machines->len; i++)
+        ifm_document_fact(document, i == 0 ? "machines" : "", "%s", ((const IfmMachine *)info->machines->pdata[i])->name);
     ifm_document_fact(document, "trees", "%" G_GINT64_FORMAT ", %s, seed %" G_GINT64_FORMAT, info->n_trees, info->method,
                       info->seed);
     add_noise(document, &info->noise);

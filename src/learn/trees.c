@@ -83,17 +83,22 @@ typedef struct
 
 /* Boosting takes shallow trees with small steps; some kernels slow down many times more than others, so under load large
  * errors count by their size and not by its square (Huber). A forest takes deep ones, each of another part of rows and
- * features; its leaves have 2 rows at least, or 8 under load: single visits are noisy. */
+ * features; its leaves have 2 rows at least, or 8 under load: single visits are noisy. Of several machines each tree sees
+ * less than half of the features: machines are few, and no number of theirs is to tell them apart alone. */
 static const Settings settings[IFM_N_LEARN_METHODS][LEARN_N_TASKS] = {
     [IFM_LEARN_BOOSTED] = {
         [LEARN_IDLE] = { { "eta", "0.05", "max_depth", "6", "subsample", "0.8", "colsample_bytree", "0.8",
                            "min_child_weight", "2" }, 400 },
+        [LEARN_MACHINES] = { { "eta", "0.05", "max_depth", "6", "subsample", "0.8", "colsample_bytree", "0.4",
+                               "min_child_weight", "2", "max_bin", "64" }, 400 },
         [LEARN_LOAD] = { { "objective", "reg:pseudohubererror", "huber_slope", "0.2", "eta", "0.05", "max_depth", "4", "subsample", "0.8", "colsample_bytree", "0.6",
                            "min_child_weight", "8" }, 200 },
     },
     [IFM_LEARN_FOREST] = {
         [LEARN_IDLE] = { { "eta", "1", "max_depth", "12", "subsample", "0.632", "colsample_bynode", "0.4",
                            "min_child_weight", "2", "lambda", "0", "num_parallel_tree", "200" }, 1 },
+        [LEARN_MACHINES] = { { "eta", "1", "max_depth", "14", "subsample", "0.632", "colsample_bynode", "0.4",
+                               "min_child_weight", "2", "lambda", "0", "num_parallel_tree", "200" }, 1 },
         [LEARN_LOAD] = { { "eta", "1", "max_depth", "8", "subsample", "0.632", "colsample_bynode", "0.4",
                            "min_child_weight", "8", "lambda", "0", "num_parallel_tree", "200" }, 1 },
     },

@@ -122,6 +122,82 @@ static void test_walk(Bench *bench, gconstpointer data)
     assert_none_left(bench);
 }
 
+/* A table of another collector, of two machines: the latency of "quick" is half of that of "slow". */
+static void write_foreign(const Bench *bench)
+{
+    static const char *const names[] = { "Conv_Relu", "Gemm", "Add", "MaxPool", "Softmax" };
+    static const char *const slow = "machine: slow\nflop_per_s: 50e9\nbytes_per_s: 20e9\ncores: 4\n",
+                             *const quick = "machine: quick\nflop_per_s: 100e9\nbytes_per_s: 40e9\ncores: 4\n",
+                             *const other = "machine: other\nflop_per_s: 70e9\nbytes_per_s: 30e9\ncores: 4\n";
+    g_autoptr(GString) csv = g_string_new("name,rows,columns,time,gpu\n");
+    for (int i = 0; i < 40; i++)
+        for (int k = 1; k <= 2; k++)
+            g_string_append_printf(csv, "%s,%d,64,%.3f,%s\n", names[i % 5], 400 + 50 * i, (2000.0 + 500 * i) / k,
+                                   k == 1 ? "slow" : "quick");
+    bench_write(bench, "foreign.csv", csv->str, csv->len);
+    bench_write(bench, "slow.yaml", slow, strlen(slow));
+    bench_write(bench, "quick.yaml", quick, strlen(quick));
+    bench_write(bench, "other.yaml", other, strlen(other));
+    bench_write(bench, "half.yaml", "machine: other\n", 15);
+}
+
+#define FOREIGN                                                                                                            \
+    "train foreign.csv -o several.json --no-evaluation --columns "                                                         \
+    "op=name,shape=rows*columns,latency_us=time,Machine=gpu,FLOP=2000*rows*columns,Input_Bytes=4*rows*columns"
+
+/* Learns from several machines, and predicts for one of them and for one that was not measured. */
+static void test_machines(Bench *bench, gconstpointer data)
+{
+    static const struct
+    {
+        const char *line;
+        int status;
+        const char *message;
+    } rows[] = {
+        { FOREIGN, 3, "samples of 2 machines, and \"slow\" is not described (Machine_FLOP_per_s)" },
+        { FOREIGN " --machines slow.yaml --machines other.yaml", 3, "other.yaml: no row is of the machine \"other\"" },
+        { FOREIGN " --machines half.yaml", 3, "flop_per_s" },
+        { FOREIGN " --columns op=name", 2, "--columns: 2 lists for 1 files" },
+        { "train foreign.csv -o l.json --columns op=name", 2, "--columns: Input_Shape is not named" },
+        { "train foreign.csv -o l.json --columns op=name,shape=rows,latency_us=took", 3, "foreign.csv:1: " },
+        { "predict " MODEL " --with several.json", 3, "the model was learnt on 2 machines (slow, quick)" },
+        { "evaluate " MODEL " --with several.json", 3, "the model was learnt on 2 machines (slow, quick)" },
+        { "predict " MODEL " --with several.json --device half.yaml", 3, "flop_per_s" },
+        { "predict " MODEL " --with several.json --device none.yaml", 4, "none.yaml" },
+        { "predict " MODEL " --with one.json --device other.yaml", 3, "other: the model was learnt on one machine" },
+    };
+    g_auto(Ended) ended = { 0 };
+    if (!bench_needs_device(bench, "onnxruntime:CPU", ""))
+        return;
+    write_foreign(bench);
+    run_line(bench, FOREIGN " --machines slow.yaml --machines quick.yaml", &ended);
+    assert_status(&ended, 0);
+    g_assert_nonnull(strstr(ended.out, "quick"));
+    run_line(bench,
+             "train foreign.csv -o one.json --no-evaluation --machine both --columns op=name,shape=rows,latency_us=time",
+             &ended);
+    assert_status(&ended, 0);
+    double latencies[3];
+    static const char *const devices[] = { "slow", "quick", "other.yaml" };
+    for (gsize i = 0; i < G_N_ELEMENTS(devices); i++)
+    {
+        g_autofree char *line = g_strdup_printf("predict " MODEL " --with several.json --json - --device %s", devices[i]);
+        run_line(bench, line, &ended);
+        assert_status(&ended, 0);
+        json_auto_t *json = parse_output(&ended);
+        latencies[i] = ifm_member_number(json_array_get(json_object_get(json, "models"), 0), "latency_ns");
+    }
+    g_assert_cmpfloat(latencies[0], >, latencies[1]);
+    g_assert_cmpfloat(latencies[0], >, latencies[2]);
+    run_line(bench, "profile " MODEL " --predict several.json --device other.yaml", &ended);
+    assert_status(&ended, 0);
+    for (gsize i = 0; i < G_N_ELEMENTS(rows); i++)
+    {
+        run_line(bench, rows[i].line, &ended);
+        assert_complaint(&ended, rows[i].status, rows[i].message);
+    }
+}
+
 static void test_misuse(Bench *bench, gconstpointer data)
 {
     static const struct
@@ -179,6 +255,7 @@ int main(int argc, char **argv)
 {
     g_test_init(&argc, &argv, NULL);
     g_test_add("/cli/predict/walk", Bench, NULL, bench_init, test_walk, bench_clear);
+    g_test_add("/cli/predict/machines", Bench, NULL, bench_init, test_machines, bench_clear);
     g_test_add("/cli/predict/misuse", Bench, NULL, bench_init, test_misuse, bench_clear);
     g_test_add("/cli/predict/stress", Bench, NULL, bench_init, test_stress, bench_clear);
     return g_test_run();

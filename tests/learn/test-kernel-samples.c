@@ -8,7 +8,7 @@ static IfmKernelSamples *parse(const char *text, GError **error)
 {
     g_autoptr(IfmCsv) csv = ifm_csv_parse(text, strlen(text), "t.csv", error);
     g_assert_nonnull(csv);
-    return learn_samples_from_csv(csv, error);
+    return learn_samples_from_csv(csv, NULL, error);
 }
 
 static void test_read(void)

@@ -275,7 +275,7 @@ static void test_noise(void)
         g_auto(LearnCases) cases = { 0 };
         const Law law = { .n_kernels = 600, .n_visits = 3, .spread = spreads[i], .seed = 9 };
         g_autoptr(IfmKernelSamples) samples = law_samples(&law);
-        g_assert_true(learn_cases_init(&cases, samples, FALSE, NULL));
+        g_assert_true(learn_cases_init(&cases, samples, &(const IfmLearnOptions){ 0 }, NULL));
         double expected = 0;
         for (int k = -6000; k <= 6000; k++)
             expected += fabs(exp(spreads[i] * sqrt(2) * k / 1000) - 1) * exp(-k * k / 2e6) / sqrt(2 * G_PI) / 1000;
@@ -292,7 +292,7 @@ static void test_folds(void)
     const Law law = { .n_kernels = 60, .n_visits = 1, .loads = TRUE, .seed = 2 };
     g_autoptr(IfmKernelSamples) samples = law_samples(&law);
     guint sizes[IFM_LEARN_FOLDS] = { 0 };
-    g_assert_true(learn_cases_init(&cases, samples, FALSE, NULL));
+    g_assert_true(learn_cases_init(&cases, samples, &(const IfmLearnOptions){ 0 }, NULL));
     g_autofree int *folds = learn_cases_folds(&cases, 1), *same = learn_cases_folds(&cases, 1),
                    *others = learn_cases_folds(&cases, 2);
     gsize n_moved = 0;
@@ -598,7 +598,8 @@ static void test_origin(void)
         sample.machine = i % 2 == 0 ? "EPYC" : "Xeon";
         ifm_kernel_samples_add(two, &sample);
     }
-    const char disagree[] = "samples of two: Machine is \"EPYC\" and \"Xeon\"; learn from one, or name what they are";
+    const char disagree[] = "samples of 2 machines, and \"EPYC\" is not described (Machine_FLOP_per_s): learn from one, "
+                            "describe each (train --machines), or name what they are";
     IfmLatencyModelInfo info;
     g_assert_null(ifm_learn_train(two, &(const IfmLearnOptions){ .seed = 1, .threads = 1 }, &error));
     g_assert_error(error, IFM_ERROR, IFM_ERROR_INVALID);
