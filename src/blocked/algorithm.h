@@ -63,8 +63,7 @@ struct ConvAlgorithm
     size_t (*workspace)(const ConvAlgorithm *self, const IfmBlockedShape *shape, const IfmBlockedOptions *options);
     /* n_weights: numbers of the transformed weights; NULL: about as many as the layer has, or a few times as many. */
     size_t (*n_weights)(const ConvAlgorithm *self, const IfmBlockedShape *shape, const IfmBlockedOptions *options);
-    size_t state_bytes;  /* of IfmBlockedConv.state, which begins as zeros */
-    bool is_of_any_size; /* weights are the same for all sizes of images, and for any number of threads */
+    size_t state_bytes; /* of IfmBlockedConv.state, which begins as zeros */
     /* make: fills state, info.implementation (through conv_set_implementation()), info.workspace_bytes, weights_bytes. */
     bool (*make)(IfmBlockedConv *conv, const float *weights, IfmBlockedError *error);
     /* run: NULL: @task for each of IfmBlockedConv.n_tasks */
@@ -82,8 +81,9 @@ float *conv_own(IfmBlockedConv *conv, size_t n_floats);
 void conv_set_implementation(IfmBlockedConv *conv, const char *format, ...) __attribute__((format(printf, 2, 3)));
 
 /* conv_own_weights: the same for weights as they are read; sets info.weights_bytes. They are filled where has_weights is
- * false. conv_n_weights: of a layer, in whatever order */
-float *conv_own_weights(IfmBlockedConv *conv, size_t n_floats);
+ * false. @form: a number for each form in which the algorithm reads the weights of one layer, such as the size of its
+ * tiles: not the size of an image by itself, nor the number of threads. conv_n_weights: of a layer, in whatever order */
+float *conv_own_weights(IfmBlockedConv *conv, size_t n_floats, uint64_t form);
 size_t conv_n_weights(const IfmBlockedShape *shape);
 /* conv_run_tasks: tasks 0 to n - 1, a share of them in a row for each slot. */
 void conv_run_tasks(const ConvJob *job, size_t n, ConvTask task);

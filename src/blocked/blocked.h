@@ -112,8 +112,8 @@ extern "C"
      * @max_isa: of the own kernels, for tests: "avx512", "avx2", "portable"; NULL: the best one that the processor has
      * @winograd_outputs: of the Winograd algorithms: 2, 4 or 6 for F(2,3), F(4,3), F(6,3); 0: by a rule from the shape
      * @n_threads: how many of the caller's threads work at a time, 1 for 0: sizes the blocks and the workspace
-     * @weights: of another layer of the same weights, which are taken where they would be transformed to the same; NULL:
-     * none
+     * @weights: [n_weights] as other layers of the same weights have transformed them: one is taken that this layer would
+     * transform them to
      * @rows: [IFM_N_BLOCKED_ALGORITHMS] implementations that take the place of the own ones (blocked/algorithm.h) in the
      * layers that they do, NULL for those that stay; or NULL: all are the own ones
      */
@@ -126,7 +126,8 @@ extern "C"
         IfmBlockedActivation activation;
         float alpha, beta;
         bool has_sum; /* an output-shaped tensor is added before the activation */
-        const struct IfmBlockedWeights *weights;
+        struct IfmBlockedWeights *const *weights;
+        size_t n_weights;
         const struct ConvAlgorithm *const *rows;
     } IfmBlockedOptions;
 
@@ -157,10 +158,11 @@ extern "C"
     void ifm_blocked_conv_free(IfmBlockedConv *conv);
 
     /** IfmBlockedWeights: as a layer has transformed them; counted. ifm_blocked_conv_weights: a reference, or NULL: a layer
-     * that keeps them otherwise. ifm_blocked_weights_unref: takes NULL. */
+     * that keeps them otherwise. ifm_blocked_weights_unref: takes NULL. ifm_blocked_weights_n_users: references. */
     typedef struct IfmBlockedWeights IfmBlockedWeights;
     IfmBlockedWeights *ifm_blocked_conv_weights(const IfmBlockedConv *conv);
     void ifm_blocked_weights_unref(IfmBlockedWeights *weights);
+    int ifm_blocked_weights_n_users(const IfmBlockedWeights *weights);
 
     IfmBlockedInfo ifm_blocked_conv_info(const IfmBlockedConv *conv);
 

@@ -97,7 +97,7 @@ size_t conv_n_weights(const IfmBlockedShape *shape)
     return (size_t)shape->out_channels * conv_depth(shape);
 }
 
-/* IfmBlockedWeights: with the layer for which they were made. */
+/* IfmBlockedWeights: with what tells them from other transforms of the same weights. */
 struct IfmBlockedWeights
 {
     atomic_int n_users;
@@ -105,45 +105,49 @@ struct IfmBlockedWeights
     size_t n_floats;
     const ConvAlgorithm *algorithm;
     const struct ConvKernels *kernels;
-    IfmBlockedShape shape;
-    int winograd_outputs, n_threads;
+    int64_t groups;
+    int input_block;
+    uint64_t form;
 };
 
 /* Whether a layer would transform its weights to these. */
-static bool fits(const IfmBlockedWeights *weights, const IfmBlockedConv *conv, size_t n_floats)
+static bool fits(const IfmBlockedWeights *weights, const IfmBlockedConv *conv, size_t n_floats, uint64_t form)
 {
-    const IfmBlockedShape *a = &weights->shape, *b = &conv->shape;
-    if (weights->algorithm != conv->algorithm || weights->kernels != conv->kernels || weights->n_floats != n_floats ||
-        a->groups != b->groups || a->input_block != b->input_block)
-        return false;
-    return conv->algorithm->is_of_any_size ||
-           (memcmp(a, b, sizeof *a) == 0 && weights->winograd_outputs == conv->options.winograd_outputs &&
-            weights->n_threads == conv->options.n_threads);
+    return weights->algorithm == conv->algorithm && weights->kernels == conv->kernels && weights->n_floats == n_floats &&
+           weights->groups == conv->shape.groups && weights->input_block == conv->shape.input_block &&
+           weights->form == form;
 }
 
-float *conv_own_weights(IfmBlockedConv *conv, size_t n_floats)
+static IfmBlockedWeights *weights_new(const IfmBlockedConv *conv, size_t n_floats, uint64_t form)
 {
-    IfmBlockedWeights *given = (IfmBlockedWeights *)conv->options.weights;
+    IfmBlockedWeights *weights = calloc(1, sizeof *weights);
+    if (weights != NULL)
+        *weights = (IfmBlockedWeights){ .n_users = 1,
+                                        .data = conv_alloc(n_floats),
+                                        .n_floats = n_floats,
+                                        .algorithm = conv->algorithm,
+                                        .kernels = conv->kernels,
+                                        .groups = conv->shape.groups,
+                                        .input_block = conv->shape.input_block,
+                                        .form = form };
+    return weights;
+}
+
+float *conv_own_weights(IfmBlockedConv *conv, size_t n_floats, uint64_t form)
+{
     conv->info.weights_bytes = n_floats * sizeof(float);
-    conv->has_weights = given != NULL && fits(given, conv, n_floats);
-    if (conv->has_weights)
-    {
-        atomic_fetch_add(&given->n_users, 1);
-        conv->weights = given;
-        return given->data;
-    }
-    IfmBlockedWeights *own = conv->weights = calloc(1, sizeof *own);
-    if (own != NULL)
-        *own = (IfmBlockedWeights){ .n_users = 1,
-                                    .data = conv_alloc(n_floats),
-                                    .n_floats = n_floats,
-                                    .algorithm = conv->algorithm,
-                                    .kernels = conv->kernels,
-                                    .shape = conv->shape,
-                                    .winograd_outputs = conv->options.winograd_outputs,
-                                    .n_threads = conv->options.n_threads };
-    conv->is_short = conv->is_short || own == NULL || own->data == NULL;
-    return own != NULL ? own->data : NULL;
+    for (size_t i = 0; i < conv->options.n_weights && !conv->has_weights; i++)
+        if (fits(conv->options.weights[i], conv, n_floats, form))
+        {
+            conv->weights = conv->options.weights[i];
+            conv->has_weights = true;
+            atomic_fetch_add(&conv->weights->n_users, 1);
+        }
+    if (!conv->has_weights)
+        conv->weights = weights_new(conv, n_floats, form);
+    float *data = conv->weights != NULL ? conv->weights->data : NULL;
+    conv->is_short = conv->is_short || data == NULL;
+    return data;
 }
 
 IfmBlockedWeights *ifm_blocked_conv_weights(const IfmBlockedConv *conv)
@@ -159,6 +163,11 @@ void ifm_blocked_weights_unref(IfmBlockedWeights *weights)
         return;
     free(weights->data);
     free(weights);
+}
+
+int ifm_blocked_weights_n_users(const IfmBlockedWeights *weights)
+{
+    return atomic_load(&weights->n_users);
 }
 
 bool conv_no_memory(const IfmBlockedConv *conv, IfmBlockedError *error)
@@ -323,6 +332,7 @@ IfmBlockedConv *ifm_blocked_conv_new(const IfmBlockedShape *shape, IfmBlockedAlg
     conv->algorithm = row_of(&complete, algorithm, options);
     const bool is_made = prepare(conv, weights, bias, error);
     conv->options.weights = NULL; /* no longer the caller's */
+    conv->options.n_weights = 0;
     if (is_made)
         return conv;
     ifm_blocked_conv_free(conv);

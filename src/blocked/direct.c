@@ -408,7 +408,7 @@ static bool make_windows(IfmBlockedConv *conv, State *state)
         (Window *)conv_own(conv, (size_t)(conv->shape.out_channels / conv->shape.block) * (sizeof(Window) / sizeof(float)));
     if (conv->is_short)
         return false;
-    state->weights = conv_own_weights(conv, fill_windows(&conv->shape, state->windows));
+    state->weights = conv_own_weights(conv, fill_windows(&conv->shape, state->windows), 0);
     return true;
 }
 
@@ -437,7 +437,7 @@ static bool make(IfmBlockedConv *conv, const float *weights, IfmBlockedError *er
     state->taps = (Taps *)conv_own(conv, (size_t)plan->out[0] * (sizeof(Taps) / sizeof(float)));
     state->spans = (ConvSpan *)conv_own(conv, plan->row_tiles * (size_t)shape->kernel[1] * 2);
     if (plan->form != WITH_ZEROS)
-        state->weights = conv_own_weights(conv, conv_n_weights(shape));
+        state->weights = conv_own_weights(conv, conv_n_weights(shape), 0);
     else if (!make_windows(conv, state))
         return conv_no_memory(conv, error);
     if (conv->is_short)
@@ -458,7 +458,6 @@ const ConvAlgorithm conv_rows = {
     .supports = supports,
     .workspace = workspace,
     .state_bytes = sizeof(State),
-    .is_of_any_size = true,
     .make = make,
     .task = run_chunk,
 };

@@ -439,6 +439,12 @@ static void transform_weights(const IfmBlockedConv *conv, const float *weights, 
     }
 }
 
+/* What a transform of the weights depends on besides the layer. */
+static uint64_t form_of_weights(const Plan *plan)
+{
+    return (uint64_t)plan->n[0] << 32 | (uint64_t)plan->n[1] << 1 | (plan->is_of_3 ? 1 : 0);
+}
+
 static bool make(IfmBlockedConv *conv, const float *weights, IfmBlockedError *error)
 {
     State *state = conv->state;
@@ -450,7 +456,7 @@ static bool make(IfmBlockedConv *conv, const float *weights, IfmBlockedError *er
     for (int i = 0; i < 2; i++)
         make_line(conv, &state->fft.line[i], plan->n[i]);
     conv->info.workspace_bytes = plan->workspace_bytes;
-    state->weights = conv_own_weights(conv, plan->weights_bytes / sizeof(float));
+    state->weights = conv_own_weights(conv, plan->weights_bytes / sizeof(float), form_of_weights(plan));
     state->inputs = conv_own(conv, plan->n_frequencies * plan->input_all);
     state->outputs = conv_own(conv, plan->n_frequencies * plan->output_all);
     state->scratch = conv_own(conv, plan->scratch * (size_t)conv->options.n_threads);

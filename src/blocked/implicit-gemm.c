@@ -68,7 +68,7 @@ static bool make(IfmBlockedConv *conv, const float *weights, IfmBlockedError *er
     state->n_panels = (conv_n_pixels(shape) + state->panel_pixels - 1) / state->panel_pixels;
     conv->info.workspace_bytes = workspace(conv->algorithm, shape, &conv->options);
     conv->n_tasks = conv_n_parts(shape, state->n_panels);
-    state->weights = conv_own_weights(conv, conv_n_weights(shape));
+    state->weights = conv_own_weights(conv, conv_n_weights(shape), 0);
     state->rows = conv_own(conv, conv->info.workspace_bytes / sizeof(float));
     if (conv->is_short)
         return conv_no_memory(conv, error);
@@ -84,7 +84,6 @@ const ConvAlgorithm conv_implicit_gemm = {
     .supports = conv_supports_groups,
     .workspace = workspace,
     .state_bytes = sizeof(State),
-    .is_of_any_size = true,
     .make = make,
     .task = run_panel,
 };

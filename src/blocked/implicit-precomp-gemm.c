@@ -93,7 +93,7 @@ static bool make(IfmBlockedConv *conv, const float *weights, IfmBlockedError *er
     conv->info.workspace_bytes = workspace(conv->algorithm, shape, &conv->options);
     state->n_tiles = (conv_n_pixels(shape) + (size_t)conv->kernels->pixels - 1) / (size_t)conv->kernels->pixels;
     conv->n_tasks = conv_n_parts(shape, state->n_tiles);
-    state->weights = conv_own_weights(conv, conv_n_weights(shape));
+    state->weights = conv_own_weights(conv, conv_n_weights(shape), 0);
     state->zeros = conv_own(conv, CONV_MAX_BLOCK);
     state->offsets = (int32_t *)conv_own(conv, offsets_bytes(shape) / sizeof(float));
     state->taps = (const float **)(void *)conv_own(conv, taps_of_slot(shape) * (size_t)conv->options.n_threads *
@@ -113,7 +113,6 @@ const ConvAlgorithm conv_implicit_precomp_gemm = {
     .supports = supports,
     .workspace = workspace,
     .state_bytes = sizeof(State),
-    .is_of_any_size = true,
     .make = make,
     .task = run_tile,
 };

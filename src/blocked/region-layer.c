@@ -117,7 +117,39 @@ static IfmBlockedOptions options_of(const IfmRegionRun *run, const RegionStep *s
                                 .alpha = step->activation.alpha,
                                 .beta = step->activation.beta,
                                 .has_sum = step->n_values > 1,
-                                .weights = run->region->weights[step->layer] };
+                                .weights = run->region->forms[step->layer].all,
+                                .n_weights = run->region->forms[step->layer].n };
+}
+
+void region_forms_prune(RegionForms *forms)
+{
+    size_t n = 0;
+    for (size_t i = 0; i < forms->n; i++)
+        if (i + 1 == forms->n || ifm_blocked_weights_n_users(forms->all[i]) > 1)
+            forms->all[n++] = forms->all[i];
+        else
+            ifm_blocked_weights_unref(forms->all[i]);
+    forms->n = n;
+}
+
+/* The last one last, so that it stays. Returns: whether it is a new one */
+static bool keep_form(RegionForms *forms, IfmBlockedWeights *weights)
+{
+    size_t at = 0;
+    while (at < forms->n && forms->all[at] != weights)
+        at++;
+    const bool is_new = at == forms->n;
+    if (is_new && forms->n == REGION_MAX_FORMS)
+        region_forms_prune(forms);
+    if (is_new && forms->n == REGION_MAX_FORMS) /* all in use: the oldest is not found again */
+        ifm_blocked_weights_unref(forms->all[at = 0]);
+    else if (is_new)
+        at = forms->n++;
+    else
+        ifm_blocked_weights_unref(weights);
+    memmove(&forms->all[at], &forms->all[at + 1], (forms->n - 1 - at) * sizeof(weights));
+    forms->all[forms->n - 1] = weights;
+    return is_new;
 }
 
 /* What was asked for, then the rule's, then those that can do most. */
@@ -140,9 +172,11 @@ bool region_layer_make(IfmRegionRun *run, RegionLayer *layer, IfmBlockedError *e
     }
     if (layer->conv == NULL)
         return ifm_blocked_fail(error, why.code, "line %zu: %s", step->line, why.text);
-    IfmBlockedWeights **kept = &run->region->weights[step->layer];
-    ifm_blocked_weights_unref(*kept);
-    *kept = ifm_blocked_conv_weights(layer->conv);
+    const IfmBlockedInfo info = ifm_blocked_conv_info(layer->conv);
+    IfmBlockedWeights *weights = ifm_blocked_conv_weights(layer->conv);
+    const bool is_new = weights != NULL && keep_form(&run->region->forms[step->layer], weights);
+    run->own_bytes += info.workspace_bytes + (is_new ? info.weights_bytes : 0);
+    run->region->n_transforms += is_new;
     return true;
 }
 
@@ -151,7 +185,7 @@ bool ifm_region_set(IfmRegionRun *run, size_t layer, IfmBlockedAlgorithm algorit
 {
     RegionLayer *row = &run->layers[layer];
     IfmBlockedOptions options = options_of(run, row->step, winograd_outputs);
-    options.weights = NULL;
+    options.n_weights = 0;
     if (row->conv == NULL)
         return ifm_blocked_fail(error, IFM_BLOCKED_UNSUPPORTED, "a layer that no output needs");
     if (!ifm_blocked_supports(&row->padded, algorithm, &options, error))

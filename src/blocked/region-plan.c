@@ -337,7 +337,7 @@ static size_t find_gap(const RegionBuffer *buffer, RegionBuffer *const *placed, 
 
 #define LINE ((size_t)16) /* floats of a line of the caches */
 
-/* Largest first. Returns: false without memory */
+/* Largest first. Returns: false without memory, or where it would be too much */
 static bool place_buffers(IfmRegionRun *run)
 {
     RegionBuffer **buffers = calloc(2 * run->n_buffers + 1, sizeof(*buffers)), **placed = buffers + run->n_buffers;
@@ -364,10 +364,8 @@ static bool place_buffers(IfmRegionRun *run)
         }
     }
     free(buffers);
-    const size_t n_bytes = run->arena_floats * sizeof(float), most = run->region->options.max_bytes;
-    if (n_bytes > 0 && (most == 0 || n_bytes <= most))
-        run->arena = conv_alloc(run->arena_floats);
-    return run->arena != NULL || n_bytes == 0;
+    const size_t most = run->region->options.max_bytes;
+    return most == 0 || run->arena_floats * sizeof(float) <= most;
 }
 
 static bool plan(IfmRegionRun *run)

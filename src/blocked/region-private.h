@@ -46,6 +46,22 @@ typedef struct
     bool is_blocked;
 } RegionOutput;
 
+/* RegionForms: the weights of a layer, as its algorithms have transformed them: those that a run has, and the last one. */
+#define REGION_MAX_FORMS 16
+typedef struct
+{
+    IfmBlockedWeights *all[REGION_MAX_FORMS];
+    size_t n;
+} RegionForms;
+
+/* RegionArena: memory for the values of one run at a time. */
+typedef struct RegionArena
+{
+    struct RegionArena *next; /* of those that no run has */
+    size_t n_floats;
+    float *at;
+} RegionArena;
+
 /* Beyond these a program is refused: nothing that a network needs, and nothing that takes long to plan. */
 #define REGION_MAX_STEPS 10000
 #define REGION_MAX_SIZE (1 << 24)
@@ -60,11 +76,13 @@ struct IfmRegion
     size_t n_constants;
     IfmRegionOptions options;
     const ConvKernels *kernels;
-    pthread_mutex_t making;      /* of weights, and held while layers are made */
-    IfmBlockedWeights **weights; /* of each layer, as the last run has them: the next takes them */
-    pthread_mutex_t mutex;       /* of what follows, and the number of threads */
-    IfmRegionRun *idle;          /* the last one first */
-    size_t n_idle;
+    pthread_mutex_t making; /* of forms and n_transforms, and held while layers are made */
+    RegionForms *forms;     /* of each layer */
+    size_t n_transforms;
+    pthread_mutex_t mutex; /* of what follows, and the number of threads */
+    IfmRegionRun *idle;    /* the last one first */
+    RegionArena *arenas;   /* that no run has */
+    IfmRegionCounts counts;
 };
 
 /* region_parse: Fills steps and outputs. Returns: false with an error */
@@ -140,10 +158,11 @@ struct IfmRegionRun
     RegionWork *works;
     size_t n_works;
     RegionLayer *layers;
-    float *arena;
-    size_t arena_floats;
-    bool is_empty; /* no images */
-    /* while it runs */
+    size_t arena_floats, own_bytes; /* own_bytes: of workspaces, and of weights that were transformed for it */
+    int64_t taken_ns, ran_ns;       /* where the region is timed */
+    bool is_empty;                  /* no images */
+    /* while somebody has it */
+    RegionArena *arena; /* NULL: it needs none */
     const float *const *inputs;
     float *const *outputs;
 };
@@ -163,5 +182,9 @@ void region_work_copy(RegionWork *work);
 /* region_address: of a place, while it runs. */
 float *region_address(const IfmRegionRun *run, RegionPlace place);
 
-/* region_layer_make: The convolution of a layer, by what its step asks for or what takes its place. */
+/* region_layer_make: The convolution of a layer, by what its step asks for or what takes its place. Under region->making.
+ */
 bool region_layer_make(IfmRegionRun *run, RegionLayer *layer, IfmBlockedError *error);
+
+/* region_forms_prune: Frees the weights that no run has, but for the last ones. Under region->making. */
+void region_forms_prune(RegionForms *forms);

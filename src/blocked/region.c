@@ -5,8 +5,11 @@
 #include <string.h>
 #include <time.h>
 
-/* Runs that are kept for the next caller: of several threads, or of the last sizes. */
-#define MOST_IDLE 4
+/* Runs that are kept for the next caller: one of each of the last sizes; more of them, for several callers at once, and of
+ * older sizes, as long as all together own no more than so many bytes. */
+#define RECENT_SIZES 8
+#define MOST_IDLE 16
+#define IDLE_BYTES ((size_t)256 << 20)
 
 /* --- a region --------------------------------------------------------------------------------------------------------- */
 
@@ -28,10 +31,10 @@ static bool copy_constants(IfmRegion *region, const IfmRegionConstant *constants
     return true;
 }
 
-static bool keep_weights(IfmRegion *region, IfmBlockedError *error)
+static bool make_forms(IfmRegion *region, IfmBlockedError *error)
 {
-    region->weights = calloc(MAX(region->n_layers, 1), sizeof(*region->weights));
-    return region->weights != NULL || ifm_blocked_fail(error, IFM_BLOCKED_NO_MEMORY, "no memory for a region");
+    region->forms = calloc(MAX(region->n_layers, 1), sizeof(*region->forms));
+    return region->forms != NULL || ifm_blocked_fail(error, IFM_BLOCKED_NO_MEMORY, "no memory for a region");
 }
 
 IfmRegion *ifm_region_new(const char *program, const IfmRegionConstant *constants, size_t n_constants,
@@ -52,7 +55,7 @@ IfmRegion *ifm_region_new(const char *program, const IfmRegionConstant *constant
         region->kernels != NULL ||
         region_refuse(error, "no instruction set \"%.20s\": avx512, avx2 or portable is expected", region->options.max_isa);
     if (is_known && copy_constants(region, constants, n_constants, error) && region_parse(region, program, error) &&
-        keep_weights(region, error))
+        make_forms(region, error))
         return region;
     ifm_region_free(region);
     return NULL;
@@ -72,8 +75,13 @@ static void run_free(IfmRegionRun *run)
     free(run->buffers);
     free(run->values);
     free(run->shapes);
-    free(run->arena);
     free(run);
+}
+
+static void arena_free(RegionArena *arena)
+{
+    free(arena->at);
+    free(arena);
 }
 
 void ifm_region_free(IfmRegion *region)
@@ -86,14 +94,21 @@ void ifm_region_free(IfmRegion *region)
         region->idle = run->next;
         run_free(run);
     }
+    while (region->arenas != NULL)
+    {
+        RegionArena *arena = region->arenas;
+        region->arenas = arena->next;
+        arena_free(arena);
+    }
     for (size_t i = 0; i < region->n_steps; i++)
     {
         free(region->steps[i].values);
         free(region->steps[i].name);
     }
-    for (size_t i = 0; region->weights != NULL && i < region->n_layers; i++)
-        ifm_blocked_weights_unref(region->weights[i]);
-    free(region->weights);
+    for (size_t i = 0; region->forms != NULL && i < region->n_layers; i++)
+        for (size_t k = 0; k < region->forms[i].n; k++)
+            ifm_blocked_weights_unref(region->forms[i].all[k]);
+    free(region->forms);
     free(region->steps);
     free(region->outputs);
     free(region->constants);
@@ -171,48 +186,137 @@ static IfmRegionRun *run_new(IfmRegion *region, const int64_t (*shapes)[4], int 
     return NULL;
 }
 
-/* Takes one of these sizes out of the idle ones, or returns NULL. */
-static IfmRegionRun *find_idle(IfmRegion *region, const int64_t (*shapes)[4], int n_threads)
+/* Where the first idle one of these sizes is linked; NULL: there is none. */
+static IfmRegionRun **find_idle(IfmRegion *region, const int64_t (*shapes)[4], int n_threads)
 {
-    for (IfmRegionRun **at = &region->idle; *at != NULL; at = &(*at)->next)
-        if ((*at)->n_threads == n_threads && memcmp((*at)->shapes, shapes, region->n_inputs * sizeof(*shapes)) == 0)
-        {
-            IfmRegionRun *run = *at;
-            *at = run->next;
-            region->n_idle--;
-            return run;
-        }
+    IfmRegionRun **at = &region->idle;
+    while (*at != NULL &&
+           ((*at)->n_threads != n_threads || memcmp((*at)->shapes, shapes, region->n_inputs * sizeof(*shapes)) != 0))
+        at = &(*at)->next;
+    return *at != NULL ? at : NULL;
+}
+
+/* One that is large enough, or any to be replaced. */
+static RegionArena *find_arena(IfmRegion *region, size_t n_floats)
+{
+    RegionArena **at = &region->arenas;
+    while (*at != NULL && (*at)->n_floats < n_floats)
+        at = &(*at)->next;
+    if (*at == NULL)
+        at = &region->arenas;
+    RegionArena *arena = *at;
+    if (arena != NULL)
+        *at = arena->next;
+    return arena;
+}
+
+/* @arena: what was found, or NULL    Returns: NULL without memory */
+static RegionArena *grow_arena(RegionArena *arena, size_t n_floats)
+{
+    if (arena != NULL && arena->n_floats >= n_floats)
+        return arena;
+    if (arena != NULL)
+        arena_free(arena);
+    arena = calloc(1, sizeof(*arena));
+    if (arena == NULL)
+        return NULL;
+    *arena = (RegionArena){ .n_floats = n_floats, .at = conv_alloc(n_floats) };
+    if (arena->at != NULL)
+        return arena;
+    free(arena);
     return NULL;
+}
+
+static int64_t now_ns(void)
+{
+    struct timespec now;
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    return now.tv_sec * INT64_C(1000000000) + now.tv_nsec;
 }
 
 IfmRegionRun *ifm_region_take(IfmRegion *region, const int64_t (*shapes)[4], IfmBlockedError *error)
 {
+    const int64_t now = region->options.is_timed ? now_ns() : 0;
     pthread_mutex_lock(&region->mutex);
     const int n_threads = MAX(region->options.n_threads, 1);
-    IfmRegionRun *run = find_idle(region, shapes, n_threads);
+    IfmRegionRun **at = find_idle(region, shapes, n_threads), *run = at != NULL ? *at : NULL;
+    if (run != NULL)
+        *at = run->next;
+    region->counts.n_made += run == NULL;
     pthread_mutex_unlock(&region->mutex);
-    return run != NULL ? run : run_new(region, shapes, n_threads, error);
+    if (run == NULL && (run = run_new(region, shapes, n_threads, error)) == NULL)
+        return NULL;
+    run->taken_ns = now;
+    pthread_mutex_lock(&region->mutex);
+    RegionArena *arena = run->arena_floats > 0 ? find_arena(region, run->arena_floats) : NULL;
+    pthread_mutex_unlock(&region->mutex);
+    run->arena = run->arena_floats > 0 ? grow_arena(arena, run->arena_floats) : NULL;
+    if (run->arena != NULL || run->arena_floats == 0)
+        return run;
+    run_free(run);
+    ifm_blocked_fail(error, IFM_BLOCKED_NO_MEMORY, "no memory for the values of a region");
+    return NULL;
 }
 
-/* Where there are too many, the one that was used longest ago goes. */
+/* Takes those out that are not kept. (transfer full) They are linked. */
+static IfmRegionRun *trim(IfmRegion *region)
+{
+    const size_t most = region->options.max_idle_bytes > 0 ? region->options.max_idle_bytes : IDLE_BYTES;
+    const int n_threads = MAX(region->options.n_threads, 1);
+    IfmRegionRun *dropped = NULL;
+    size_t n_sizes = 0, n_kept = 0, n_bytes = 0;
+    for (IfmRegionRun **at = &region->idle, *run; (run = *at) != NULL;)
+    {
+        const bool is_usable = run->n_threads == n_threads;
+        const bool is_first = is_usable && *find_idle(region, (const int64_t(*)[4])run->shapes, n_threads) == run;
+        n_sizes += is_first;
+        if ((is_first && n_sizes <= RECENT_SIZES) || (is_usable && n_kept < MOST_IDLE && n_bytes + run->own_bytes <= most))
+        {
+            n_kept++;
+            n_bytes += run->own_bytes;
+            at = &run->next;
+            continue;
+        }
+        *at = run->next;
+        run->next = dropped;
+        dropped = run;
+    }
+    region->counts.n_idle = n_kept;
+    region->counts.idle_bytes = n_bytes;
+    return dropped;
+}
+
+static void drop_runs(IfmRegion *region, IfmRegionRun *dropped)
+{
+    while (dropped != NULL)
+    {
+        IfmRegionRun *run = dropped;
+        dropped = run->next;
+        run_free(run);
+    }
+    pthread_mutex_lock(&region->making);
+    for (size_t i = 0; i < region->n_layers; i++)
+        region_forms_prune(&region->forms[i]);
+    pthread_mutex_unlock(&region->making);
+}
+
 void ifm_region_give_back(IfmRegion *region, IfmRegionRun *run)
 {
-    IfmRegionRun *oldest = NULL;
+    if (region->options.is_timed)
+        run->ran_ns = now_ns() - run->taken_ns;
     pthread_mutex_lock(&region->mutex);
+    if (run->arena != NULL)
+    {
+        run->arena->next = region->arenas;
+        region->arenas = run->arena;
+        run->arena = NULL;
+    }
     run->next = region->idle;
     region->idle = run;
-    if (++region->n_idle > MOST_IDLE)
-    {
-        IfmRegionRun **at = &region->idle;
-        while ((*at)->next != NULL)
-            at = &(*at)->next;
-        oldest = *at;
-        *at = NULL;
-        region->n_idle--;
-    }
+    IfmRegionRun *dropped = trim(region);
     pthread_mutex_unlock(&region->mutex);
-    if (oldest != NULL)
-        run_free(oldest);
+    if (dropped != NULL)
+        drop_runs(region, dropped);
 }
 
 IfmRegionRun *ifm_region_idle(IfmRegion *region)
@@ -232,6 +336,25 @@ void ifm_region_output_shape(const IfmRegionRun *run, size_t output, int64_t sha
         shape[0] = 0;
     if (row->is_blocked)
         shape[1] = (int64_t)value->n_blocks * run->region->kernels->block;
+}
+
+int64_t ifm_region_ran_ns(const IfmRegionRun *run)
+{
+    return run->ran_ns;
+}
+
+IfmRegionCounts ifm_region_counts(IfmRegion *region)
+{
+    pthread_mutex_lock(&region->making);
+    const size_t n_transforms = region->n_transforms;
+    pthread_mutex_unlock(&region->making);
+    pthread_mutex_lock(&region->mutex);
+    IfmRegionCounts counts = region->counts;
+    counts.n_transforms = n_transforms;
+    for (const RegionArena *arena = region->arenas; arena != NULL; arena = arena->next)
+        counts.idle_bytes += arena->n_floats * sizeof(float);
+    pthread_mutex_unlock(&region->mutex);
+    return counts;
 }
 
 size_t ifm_region_arena_bytes(const IfmRegionRun *run)
@@ -256,7 +379,7 @@ float *region_address(const IfmRegionRun *run, RegionPlace place)
     const RegionBuffer *buffer = &run->buffers[place.buffer];
     float *base = buffer->input >= 0    ? (float *)run->inputs[buffer->input]
                   : buffer->output >= 0 ? run->outputs[buffer->output]
-                                        : run->arena + buffer->at;
+                                        : run->arena->at + buffer->at;
     return base + place.offset;
 }
 
@@ -277,13 +400,6 @@ static void run_pass(const IfmRegionRun *run, const RegionWork *work, IfmBlocked
     else
         for (size_t i = 0; i < pass.n_tasks; i++)
             run_task(&pass, i);
-}
-
-static int64_t now_ns(void)
-{
-    struct timespec now;
-    clock_gettime(CLOCK_MONOTONIC, &now);
-    return now.tv_sec * INT64_C(1000000000) + now.tv_nsec;
 }
 
 static void run_layer(IfmRegionRun *run, const RegionWork *work, IfmBlockedParallel parallel, void *user)

@@ -47,12 +47,13 @@ extern "C"
 
     /** IfmRegionOptions: zeros are the defaults. @max_isa: as of IfmBlockedOptions    @n_threads: of the caller
      * @max_bytes: of the values within, and of the workspace of a layer; 0: no limit of its own
-     * @is_timed: layers take their times */
+     * @max_idle_bytes: that runs may own that wait for a caller, besides one for each of the last 8 sizes; 0: 256 MiB
+     * @is_timed: the region and its layers take their times */
     typedef struct
     {
         const char *max_isa;
         int n_threads;
-        size_t max_bytes;
+        size_t max_bytes, max_idle_bytes;
         bool is_timed;
     } IfmRegionOptions;
 
@@ -81,7 +82,8 @@ extern "C"
      */
     IfmRegionRun *ifm_region_take(IfmRegion *region, const int64_t (*shapes)[4], IfmBlockedError *error);
 
-    /** ifm_region_give_back: Kept for the next ifm_region_take(), as the last few are. */
+    /** ifm_region_give_back: Kept for the next ifm_region_take(): one for each of the last 8 sizes, and others as far as
+     * their bytes allow. Transformed weights are shared by all runs, and memory for values by those that wait. */
     void ifm_region_give_back(IfmRegion *region, IfmRegionRun *run);
 
     /** ifm_region_output_shape: of the caller's tensor. */
@@ -91,6 +93,10 @@ extern "C"
      * @parallel: NULL: all on this thread */
     void ifm_region_run(IfmRegionRun *run, const float *const *inputs, float *const *outputs, IfmBlockedParallel parallel,
                         void *user);
+
+    /** ifm_region_ran_ns: from when it was taken to when it was given back, where the region is timed; 0: it was not yet.
+     */
+    int64_t ifm_region_ran_ns(const IfmRegionRun *run);
 
     /** ifm_region_arena_bytes: of the values within the region; layers have their own weights and workspace. */
     size_t ifm_region_arena_bytes(const IfmRegionRun *run);
@@ -115,6 +121,15 @@ extern "C"
 
     /** ifm_region_is_hopeless: ifm_blocked_is_hopeless() of a layer of a run. */
     bool ifm_region_is_hopeless(const IfmRegionRun *run, size_t layer, IfmBlockedAlgorithm algorithm);
+
+    /** IfmRegionCounts: @n_made: runs    @n_transforms: of weights, for all runs together    @n_idle, @idle_bytes: runs
+     * that wait for a caller, and what they own: workspaces, weights that were transformed for them, and memory for values
+     */
+    typedef struct
+    {
+        size_t n_made, n_transforms, n_idle, idle_bytes;
+    } IfmRegionCounts;
+    IfmRegionCounts ifm_region_counts(IfmRegion *region);
 
     /** ifm_region_idle: the run that was given back last, or NULL. Borrowed: for a caller whose region does not run. */
     IfmRegionRun *ifm_region_idle(IfmRegion *region);

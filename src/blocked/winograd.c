@@ -309,7 +309,8 @@ static bool make(IfmBlockedConv *conv, const float *weights, IfmBlockedError *er
     const size_t n_buffers = is_fused ? (size_t)conv->options.n_threads : 1;
     conv->n_tasks = (size_t)shape->groups * plan->n_panels * plan->n_shares;
     conv->info.workspace_bytes = workspace(conv->algorithm, shape, &conv->options);
-    state->weights = conv_own_weights(conv, plan->n_points * plan->depth * (size_t)shape->out_channels);
+    state->weights =
+        conv_own_weights(conv, plan->n_points * plan->depth * (size_t)shape->out_channels, (uint64_t)plan->outputs);
     state->inputs = conv_own(conv, n_buffers * plan->n_points * input_stride(plan));
     state->products = conv_own(conv, n_buffers * plan->n_points * product_stride(plan, shape));
     if (conv->is_short)

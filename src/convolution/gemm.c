@@ -73,7 +73,7 @@ static bool make(IfmConv *conv, const float *weights, IfmBlockedError *error)
         return conv_onednn_fail(error, missing);
     State *state = conv->state;
     conv->info.workspace_bytes = workspace(conv->algorithm, shape, &conv->options);
-    state->weights = conv_own_weights(conv, conv_n_weights(&conv->shape));
+    state->weights = conv_own_weights(conv, conv_n_weights(&conv->shape), 0);
     state->columns = conv_own(conv, conv_n_pixels(shape) * conv_depth(shape));
     state->product = conv_own(conv, conv_n_pixels(shape) * (gsize)(shape->out_channels / shape->groups));
     if (conv->is_short)

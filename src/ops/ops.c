@@ -306,6 +306,44 @@ static void read_threads(Kernel *kernel, const OrtKernelInfo *info)
     kernel->n_expected = n_threads >= 1 && n_threads <= MOST_TASKS ? (int)n_threads : 1;
 }
 
+/* Of an input as the model fixes it. Returns: false where a size is free or the model does not say it */
+static bool read_size(const Kernel *kernel, const OrtKernelInfo *info, size_t input, int64_t shape[4])
+{
+    const OrtApi *api = kernel->api;
+    OrtTypeInfo *type = NULL;
+    const OrtTensorTypeAndShapeInfo *tensor = NULL;
+    size_t rank = 0;
+    OrtStatus *status = api->KernelInfo_GetInputTypeInfo(info, input, &type);
+    if (status == NULL)
+        status = api->CastTypeInfoToTensorInfo(type, &tensor);
+    if (status == NULL && tensor != NULL)
+        status = api->GetDimensionsCount(tensor, &rank);
+    if (status == NULL && rank == 4)
+        status = api->GetDimensions(tensor, shape, rank);
+    bool is_fixed = status == NULL && rank == 4;
+    for (size_t i = 0; i < rank && is_fixed; i++)
+        is_fixed = shape[i] > 0;
+    if (status != NULL)
+        api->ReleaseStatus(status);
+    if (type != NULL)
+        api->ReleaseTypeInfo(type);
+    return is_fixed;
+}
+
+/* Where all sizes are fixed the first run finds its layers made. What cannot be made here the run will say, if it is of
+ * such sizes. */
+static void make_ready(const Kernel *kernel, const OrtKernelInfo *info)
+{
+    int64_t(*shapes)[4] = calloc(kernel->n_values, sizeof(*shapes));
+    bool is_fixed = shapes != NULL;
+    for (size_t i = 0; i < kernel->n_values && is_fixed; i++)
+        is_fixed = read_size(kernel, info, i, shapes[i]);
+    IfmRegionRun *run = is_fixed ? ifm_region_take(kernel->region, (const int64_t(*)[4])shapes, NULL) : NULL;
+    if (run != NULL)
+        ifm_region_give_back(kernel->region, run);
+    free(shapes);
+}
+
 static OrtStatus *make_kernel(Kernel *kernel, const OrtKernelInfo *info)
 {
     char *program = NULL;
@@ -314,6 +352,8 @@ static OrtStatus *make_kernel(Kernel *kernel, const OrtKernelInfo *info)
     OrtStatus *status = read_program(kernel, info, &program);
     if (status == NULL)
         status = read_constants(kernel, info, program);
+    if (status == NULL)
+        make_ready(kernel, info);
     free(program);
     return status;
 }

@@ -118,20 +118,22 @@ static void test_callers(void)
     report(is_ok, "several callers at once");
 }
 
-/* A layer that takes the weights of another, which is gone when it runs, needs none of its own. With other options or sizes
- * it makes its own, or takes them where they are the same. */
+/* A layer that takes the weights of another, which is gone when it runs, needs none of its own; nor does one of another
+ * size, but for the spectra of whole images. With other options it makes its own, or takes them where they are the same. */
 static bool shares(IfmBlockedAlgorithm algorithm, const float *input, const float *weights, float *output)
 {
-    IfmBlockedOptions options = { 0 };
+    IfmBlockedOptions options = { .winograd_outputs = 4 };
     IfmBlockedShape small = layer;
     small.in[0] = 9;
     IfmBlockedConv *first = ifm_blocked_conv_new(&layer, algorithm, &options, weights, NULL, NULL);
     if (first == NULL)
         return !ifm_blocked_supports(&layer, algorithm, &options, NULL);
     IfmBlockedWeights *shared = ifm_blocked_conv_weights(first);
-    options.weights = shared;
+    options.weights = &shared;
+    options.n_weights = 1;
     IfmBlockedConv *twin = ifm_blocked_conv_new(&layer, algorithm, &options, NULL, NULL, NULL);
-    IfmBlockedConv *other = ifm_blocked_conv_new(&small, algorithm, &options, weights, NULL, NULL);
+    IfmBlockedConv *other =
+        ifm_blocked_conv_new(&small, algorithm, &options, algorithm == IFM_BLOCKED_FFT ? weights : NULL, NULL, NULL);
     options.winograd_outputs = 2;
     IfmBlockedConv *tiles = ifm_blocked_conv_new(&layer, algorithm, &options, weights, NULL, NULL);
     ifm_blocked_conv_free(first);

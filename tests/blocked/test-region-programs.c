@@ -97,6 +97,94 @@ static void test_sizes(void)
     ifm_region_free(region);
 }
 
+#define N_SIZES 8
+
+/* The same two layers of any size: their constants are drawn behind the input. */
+static void net_chain(Net *net, int64_t side)
+{
+    Conv conv = plain;
+    net_init(net, (guint32)side);
+    const guint in = net_input(net, 1, 20, side, side + 1, FALSE);
+    g_rand_set_seed(net->rand, 1);
+    conv.outputs = 33;
+    conv.algorithm = "winograd 4";
+    net->tolerance = 1e-3;
+    net_output(net, net_conv(net, net_conv(net, in, &conv), &conv), FALSE);
+}
+
+static IfmRegion *chain_region(const Net *net, gsize max_idle_bytes)
+{
+    const IfmRegionOptions options = { .n_threads = 1, .max_idle_bytes = max_idle_bytes };
+    IfmBlockedError error = { 0 };
+    IfmRegion *region = ifm_region_new(net->program->str, (const IfmRegionConstant *)(gpointer)net->constants->data,
+                                       net->constants->len, &options, &error);
+    g_assert_cmpstr(error.text, ==, "");
+    return region;
+}
+
+/* Sizes that take turns are planned once each, and the weights are transformed once for all of them; whatever the limit is,
+ * one run of each stays, and no more once there are more sizes than that. */
+static void test_turns(void)
+{
+    Net nets[N_SIZES + 2];
+    for (gsize i = 0; i < G_N_ELEMENTS(nets); i++)
+        net_chain(&nets[i], 6 + 3 * (int64_t)i);
+    for (gsize limit = 0; limit < 2; limit++)
+    {
+        IfmRegion *region = chain_region(&nets[0], limit);
+        gsize n_bytes = 0;
+        for (int turn = 0; turn < 3; turn++)
+        {
+            for (int i = 0; i < N_SIZES; i++)
+                g_assert_true(net_runs(&nets[i], region, NULL, "turns"));
+            const IfmRegionCounts counts = ifm_region_counts(region);
+            g_assert_cmpuint(counts.n_made, ==, N_SIZES);
+            g_assert_cmpuint(counts.n_idle, ==, N_SIZES);
+            g_assert_cmpuint(counts.n_transforms, ==, ifm_region_n_layers(region));
+            g_assert_cmpuint(counts.idle_bytes, >, 0);
+            g_assert_true(turn == 0 || counts.idle_bytes == n_bytes);
+            n_bytes = counts.idle_bytes;
+        }
+        for (gsize i = 0; i < G_N_ELEMENTS(nets); i++)
+            g_assert_true(net_runs(&nets[i], region, NULL, "more sizes"));
+        const IfmRegionCounts counts = ifm_region_counts(region);
+        g_assert_cmpuint(counts.n_made, ==, N_SIZES + 2);
+        g_assert_cmpuint(counts.n_transforms, ==, ifm_region_n_layers(region));
+        g_assert_cmpuint(counts.n_idle, ==, limit > 0 ? N_SIZES : N_SIZES + 2);
+        ifm_region_free(region);
+    }
+    for (gsize i = 0; i < G_N_ELEMENTS(nets); i++)
+        net_clear(&nets[i]);
+}
+
+/* Several callers of one size leave one run where there is no room for more, and all of them where there is. */
+static void test_limit(void)
+{
+    g_auto(Net) net;
+    net_chain(&net, 12);
+    for (gsize limit = 0; limit < 2; limit++)
+    {
+        IfmRegion *region = chain_region(&net, limit);
+        IfmRegionRun *runs[3];
+        IfmBlockedError error;
+        for (gsize i = 0; i < G_N_ELEMENTS(runs); i++)
+            g_assert_nonnull(runs[i] = take(region, 1, 20, 12, 13, &error));
+        for (gsize i = 0; i < G_N_ELEMENTS(runs); i++)
+            ifm_region_give_back(region, runs[i]);
+        const IfmRegionCounts counts = ifm_region_counts(region);
+        g_assert_cmpuint(counts.n_made, ==, 3);
+        g_assert_cmpuint(counts.n_idle, ==, limit > 0 ? 1 : 3);
+        g_assert_cmpuint(counts.n_transforms, ==, ifm_region_n_layers(region));
+        g_assert_true(net_runs(&net, region, NULL, "behind them"));
+        g_assert_cmpuint(ifm_region_counts(region).n_made, ==, 3);
+        ifm_region_set_threads(region, 2); /* those of one thread are of no use any more */
+        g_assert_true(net_runs(&net, region, layer_parallel, "threads"));
+        g_assert_cmpuint(ifm_region_counts(region).n_idle, ==, 1);
+        g_assert_cmpuint(ifm_region_counts(region).n_transforms, ==, ifm_region_n_layers(region));
+        ifm_region_free(region);
+    }
+}
+
 static IfmRegion *parse(const char *program, IfmBlockedError *error)
 {
     static const float numbers[144];
@@ -309,7 +397,8 @@ int main(int argc, char **argv)
         { "/region-programs/memory", test_memory },   { "/region-programs/callers", test_callers },
         { "/region-programs/sizes", test_sizes },     { "/region-programs/misfits", test_misfits },
         { "/region-programs/refused", test_refused }, { "/region-programs/locale", test_locale },
-        { "/region-programs/layers", test_layers },
+        { "/region-programs/layers", test_layers },   { "/region-programs/turns", test_turns },
+        { "/region-programs/limit", test_limit },
     };
     g_test_init(&argc, &argv, NULL);
     for (gsize i = 0; i < G_N_ELEMENTS(tests); i++)
