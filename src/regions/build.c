@@ -96,7 +96,7 @@ static GArray *list_items(const Partition *partition)
     for (gsize i = 0; i < ifm_model_n_nodes(partition->facts->model); i++)
     {
         const Step *step = step_of(partition, i);
-        const Item item = { .level = step->level, .region = step->region, .node = i };
+        const Item item = { .level = step->level, .region = step->region, .node = step->region > 0 ? step->node : i };
         if (step->region == 0 || !is_listed[step->region])
             g_array_append_val(items, item);
         is_listed[step->region] = TRUE;
@@ -233,7 +233,7 @@ static IfmModel *partition_inlined(IfmModel *model, const IfmRegionsOptions *opt
     if (!regions_facts_init(&facts, model, error))
         return NULL;
     regions_read_steps(&self.partition, &facts);
-    regions_number(&self.partition, options->keep);
+    regions_number(&self.partition, options);
     if (!check_any(&self.partition, model, options->name != NULL ? options->name : ifm_model_name(model), error))
         return NULL;
     self.builder = ifm_model_builder_new(ifm_model_name(model), ifm_model_opset(model));

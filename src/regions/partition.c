@@ -48,13 +48,13 @@ static void connect(const Partition *self, gsize *parents, gsize index, const ch
         parents[root_of(parents, index)] = root_of(parents, maker);
 }
 
-/* (transfer full) [steps] equal for what is connected */
-static gsize *find_parts(const Partition *self)
+/* (transfer full) [steps] equal for what is connected; @is_apart: nothing is */
+static gsize *find_parts(const Partition *self, gboolean is_apart)
 {
     gsize *parents = g_new0(gsize, self->steps->len + 1);
     for (gsize i = 0; i < self->steps->len; i++)
         parents[i] = i;
-    for (gsize i = 0; i < self->steps->len; i++)
+    for (gsize i = 0; i < self->steps->len && !is_apart; i++)
     {
         const Step *step = step_at(self, i);
         for (guint k = 0; regions_is_supported(step) && !step->is_joined && k < step->values->len; k++)
@@ -83,8 +83,10 @@ static gboolean is_read_outside(const Partition *self, const gsize *parts, gsize
     return is_read;
 }
 
-/* [steps] of each part whether it is a region: with a convolution, and an output. (transfer full) */
-static gboolean *find_regions(const Partition *self, const gsize *parts)
+/* [steps] of each part whether it is a region: with a convolution, unless they are @is_apart, and an output. (transfer
+ * full)
+ */
+static gboolean *find_regions(const Partition *self, const gsize *parts, gboolean is_apart)
 {
     gboolean *is_region = g_new0(gboolean, self->steps->len + 1);
     g_autofree gboolean *is_read = g_new0(gboolean, self->steps->len + 1);
@@ -93,7 +95,7 @@ static gboolean *find_regions(const Partition *self, const gsize *parts)
         const Step *step = step_at(self, i);
         if (step->is_joined || !regions_is_supported(step))
             continue;
-        is_region[parts[i]] |= g_strcmp0(step->word, "conv") == 0;
+        is_region[parts[i]] |= is_apart || g_strcmp0(step->word, "conv") == 0;
         is_read[parts[i]] |= is_read_outside(self, parts, i);
     }
     for (gsize i = 0; i < self->steps->len; i++)
@@ -101,20 +103,20 @@ static gboolean *find_regions(const Partition *self, const gsize *parts)
     return is_region;
 }
 
-void regions_number(Partition *partition, const GArray *keep)
+void regions_number(Partition *partition, const IfmRegionsOptions *options)
 {
     const gsize n = partition->steps->len;
     find_levels(partition);
-    g_autofree gsize *parts = find_parts(partition);
+    g_autofree gsize *parts = find_parts(partition, options->is_apart);
     g_autofree guint *numbers = g_new0(guint, n + 1);
-    g_autofree gboolean *is_region = find_regions(partition, parts);
+    g_autofree gboolean *is_region = find_regions(partition, parts, options->is_apart);
     guint n_parts = 0;
     for (gsize i = 0; i < n; i++)
     {
         Step *step = step_at(partition, i);
         if (step->is_joined || !regions_is_supported(step) || !is_region[parts[i]])
             continue;
-        if (numbers[parts[i]] == 0 && !is_left(keep, n_parts++))
+        if (numbers[parts[i]] == 0 && !is_left(options->keep, n_parts++))
             numbers[parts[i]] = ++partition->n_regions;
         else if (numbers[parts[i]] == 0)
             is_region[parts[i]] = FALSE;

@@ -117,8 +117,8 @@ typedef struct
 void regions_read_steps(Partition *partition, Facts *facts);
 void regions_partition_clear(Partition *partition);
 G_DEFINE_AUTO_CLEANUP_CLEAR_FUNC(Partition, regions_partition_clear)
-/* regions_number: Numbers the regions in the order of their first step. @keep: of IfmRegionsOptions */
-void regions_number(Partition *partition, const GArray *keep);
+/* regions_number: Numbers the regions in the order of their first step. */
+void regions_number(Partition *partition, const IfmRegionsOptions *options);
 /* regions_maker: Returns: the step that makes a tensor; NULL: none does */
 Step *regions_maker(const Partition *partition, const char *tensor);
 

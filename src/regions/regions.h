@@ -47,7 +47,7 @@ G_DEFINE_AUTO_CLEANUP_CLEAR_FUNC(IfmRegionsReport, ifm_regions_report_clear)
 
 /** IfmRegionsOptions: @n_threads: the attribute of each region    @algorithms: char*, of each convolution of the report,
  * such as "winograd 4"; NULL, or one that is NULL: "any"    @keep: gboolean, of each region whether it is one; NULL: all
- * are
+ * are    @is_apart: each line of a program is a region of its own, also one that is no convolution: to compare with
  * @metadata: key, value, …, NULL-terminated, besides the model's own; or NULL    @name: what a refusal calls the model;
  * NULL: its own name */
 typedef struct
@@ -55,6 +55,7 @@ typedef struct
     int n_threads;
     const GPtrArray *algorithms;
     const GArray *keep;
+    gboolean is_apart;
     const char *const *metadata;
     const char *name;
 } IfmRegionsOptions;

@@ -2,9 +2,11 @@
  * it, and ONNX Runtime runs both with the regions put back as nodes, and with the regions themselves. */
 #include <math.h>
 
+#include <blocked/region.h>
 #include <regions/regions.h>
 #include <zoo/zoo.h>
 
+#include "engine/onnxruntime/onnxruntime-regions.h"
 #include "equal-outputs.h"
 #include "folder.h"
 #include "graph-text.h"
@@ -73,16 +75,18 @@ static IfmModel *portable(IfmModel *model, const char *path)
 static void check_partitioned(const char *name, IfmModel *model, const GPtrArray *expected)
 {
     g_autoptr(GError) error = NULL;
-    const IfmRegionsOptions options = { 0 };
+    const IfmRegionsOptions options = { 0 }, apart = { .is_apart = TRUE };
     g_auto(IfmRegionsReport) report = { 0 };
     g_autoptr(IfmModel) made = ifm_regions_partition(model, &options, &report, &error);
     g_assert_no_error(error);
     g_autoptr(IfmModel) expanded = ifm_regions_expand(made, &error);
     g_assert_no_error(error);
-    g_autoptr(GPtrArray) got = outputs_of(expanded);
+    g_autoptr(IfmModel) each = ifm_regions_partition(model, &apart, NULL, &error);
+    g_assert_no_error(error);
+    g_autoptr(GPtrArray) got = outputs_of(expanded), own = outputs_of(made), single = outputs_of(each);
     check_equal(name, expected, got, TOLERANCE);
-    g_autoptr(GPtrArray) own = outputs_of(made);
     check_equal(name, expected, own, OWN_TOLERANCE);
+    check_equal(name, expected, single, OWN_TOLERANCE);
     g_test_message("%s: %u of %u convolutions in %u regions, %zu of %zu nodes", name, report.n_taken, report.convs->len,
                    report.n_regions, report.n_nodes, ifm_model_n_nodes(model));
 }
@@ -141,6 +145,41 @@ static void test_graphs(void)
     }
 }
 
+/* Two regions with a node between them. What the model fixes is made when it is loaded, once: runs find it there. */
+static void test_ready(void)
+{
+    static const char *const images[] = { "x : [2,4,12,10]", "x : [N,4,12,10]" };
+    for (gsize is_free = 0; is_free < G_N_ELEMENTS(images); is_free++)
+    {
+        g_autoptr(GError) error = NULL;
+        g_autofree char *text = g_strconcat(images[is_free],
+                                            "; w ! [8,4,3,3]; v ! [8,8,3,3]; c = Conv(x, w); d = Sin(c); e = Conv(d, v); "
+                                            "y = MaxPool(e) kernel_shape=[2,2]; -> y [N,A,B,D]",
+                                            NULL);
+        g_autoptr(IfmModel) model = text_model(text, IFM_DTYPE_F32, FALSE, 17);
+        g_autoptr(IfmModel) made = ifm_regions_partition(model, &(IfmRegionsOptions){ 0 }, NULL, &error);
+        const IfmDimBinding n = { "N", 2 };
+        Run run;
+        g_assert_no_error(error);
+        if (!run_open(&run, DEVICE))
+            return;
+        run_compile(&run, made, IFM_DTYPE_F32, &n, is_free);
+        const GPtrArray *regions = ifm_ort_regions((const OrtCompiled *)run.fixture.compiled);
+        g_assert_cmpuint(regions->len, ==, 2);
+        for (int k = 0; k < 3; k++)
+        {
+            for (guint i = 0; i < regions->len; i++)
+            {
+                const IfmRegionCounts counts = ifm_region_counts(((const OrtRegion *)regions->pdata[i])->region);
+                g_assert_cmpuint(counts.n_made, ==, k == 0 && is_free ? 0 : 1);
+                g_assert_cmpuint(counts.n_transforms, ==, k == 0 && is_free ? 0 : 1);
+            }
+            run_once(&run);
+        }
+        run_close(&run);
+    }
+}
+
 static void test_zoo(gconstpointer data)
 {
     g_autoptr(GError) error = NULL;
@@ -164,6 +203,7 @@ int main(int argc, char **argv)
 {
     g_test_init(&argc, &argv, NULL);
     g_test_add_func("/regions-graph/graphs", test_graphs);
+    g_test_add_func("/regions-graph/ready", test_ready);
     g_test_add_data_func("/regions-graph/resnet18", "resnet18", test_zoo);
     g_test_add_data_func("/regions-graph/mobilenet_v2", "mobilenet_v2", test_zoo);
     g_test_add_data_func("/regions-graph/googlenet", "googlenet", test_zoo);

@@ -257,6 +257,20 @@ static void test_some_left(void)
     g_assert_cmpuint(g_array_index(report.convs, IfmRegionConv, 2).region, ==, 1);
 }
 
+/* What is spelt out over several nodes stays as they are where no convolution is beside it. */
+static void test_product_left(void)
+{
+    g_autoptr(IfmModel) model = text_model("x : [1,4,9,9]; " W "c = Conv(x, w, b)" PADS "d = Sin(c); s = Sigmoid(d); "
+                                           "m = Mul(d, s); y = Sin(m); -> y [1,8,9,9]",
+                                           IFM_DTYPE_F32, FALSE, 17);
+    g_auto(IfmRegionsReport) report = { 0 };
+    g_autoptr(IfmModel) made = partitioned(model, &report);
+    g_assert_cmpuint(report.n_regions, ==, 1);
+    g_assert_cmpuint(ifm_model_n_nodes(made), ==, ifm_model_n_nodes(model));
+    check_made(model, made, &report);
+    check_expanded(model, made, NULL, 0);
+}
+
 /* Algorithms and regions that are asked for; metadata besides the model's own. */
 static void test_options(void)
 {
@@ -390,6 +404,7 @@ int main(int argc, char **argv)
     g_test_add_func("/regions/convex", test_convex);
     g_test_add_func("/regions/left", test_left);
     g_test_add_func("/regions/some-left", test_some_left);
+    g_test_add_func("/regions/product-left", test_product_left);
     g_test_add_func("/regions/options", test_options);
     g_test_add_func("/regions/no-convolution", test_no_convolution);
     g_test_add_func("/regions/zoo", test_zoo);
