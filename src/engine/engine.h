@@ -241,12 +241,15 @@ GPtrArray *ifm_compiled_profile(IfmCompiled *compiled, IfmRequest *request, GErr
 
 /** IfmTunedLayer: what a convolution of a region runs best by, measured within the model. @node, @index: of the region and
  * of the convolution in its program    @algorithm: "any", the rule's, unless another is told apart from it, or the
- * rule's was not to be tried: "winograd 4"    @time_ns, @rule_ns: of that, and of the rule's; 0: it was not measured */
+ * rule's was not to be tried: "winograd 4"    @time_ns, @rule_ns: of that, and of the rule's; 0: it was not measured
+ * @region_ns, @runtime_ns: of all that its region computes, and of the runtime's own kernels for the same; 0: not measured
+ * @is_slower: the region is told apart from the runtime's own as slower */
 typedef struct
 {
     char *node, *layer, *algorithm, *implementation;
     int index;
-    double time_ns, rule_ns;
+    double time_ns, rule_ns, region_ns, runtime_ns;
+    gboolean is_slower;
 } IfmTunedLayer;
 
 /** ifm_tuned_layers_to_json, _from_json: (transfer full) of IfmTunedLayer*; the second NULL with IFM_ERROR_INVALID. */
@@ -254,8 +257,9 @@ json_t *ifm_tuned_layers_to_json(const GPtrArray *layers);
 GPtrArray *ifm_tuned_layers_from_json(const json_t *json, GError **error);
 
 /** IfmTuning: @level: which algorithms are tried: IFM_TUNE_ALL; IFM_TUNE_CLOSE: without those whose transforms amplify
- * rounding by more than a digit; IFM_TUNE_EXACT: without transforms    @round: told before each round of @n; FALSE: no more
- */
+ * rounding by more than a digit; IFM_TUNE_EXACT: without transforms
+ * @plain: of the same model without regions, compiled with options.profiling and options.save_optimised; NULL: regions are
+ * not compared with the runtime's own    @round: told before each round of @n; FALSE: no more */
 typedef enum
 {
     IFM_TUNE_ALL,
@@ -266,12 +270,13 @@ typedef enum
 typedef struct
 {
     IfmTuneLevel level;
+    IfmRequest *plain;
     gboolean (*round)(int round, int n, void *user);
     void *user;
 } IfmTuning;
 
 /** ifm_request_tune: Measures the algorithms of a model with regions that was compiled with options.time_regions, whose
- * inputs are set: they take turns within the model over several rounds.
+ * inputs are set: they take turns within the model over several rounds. Then the regions and the runtime's own kernels do.
  * Returns: (transfer full) IfmTunedLayer*; NULL with IFM_ERROR_UNSUPPORTED (no engine for it), IFM_ERROR_CANCELLED. */
 GPtrArray *ifm_request_tune(IfmRequest *request, const IfmTuning *tuning, GError **error);
 

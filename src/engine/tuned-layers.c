@@ -6,8 +6,17 @@
 #define TUNED(TYPE, member) IFM_RECORD(TYPE, IfmTunedLayer, member)
 
 static const IfmRecordField fields[] = {
-    { TUNED(TEXT, node) }, { TUNED(TEXT, layer) },     { TUNED(TEXT, algorithm) }, { TUNED(TEXT, implementation) },
-    { TUNED(INT, index) }, { TUNED(DOUBLE, time_ns) }, { TUNED(DOUBLE, rule_ns) }, { NULL },
+    { TUNED(TEXT, node) },
+    { TUNED(TEXT, layer) },
+    { TUNED(TEXT, algorithm) },
+    { TUNED(TEXT, implementation) },
+    { TUNED(INT, index) },
+    { TUNED(DOUBLE, time_ns) },
+    { TUNED(DOUBLE, rule_ns) },
+    { TUNED(DOUBLE, region_ns) },
+    { TUNED(DOUBLE, runtime_ns) },
+    { TUNED(FLAG, is_slower) },
+    { NULL },
 };
 
 static void layer_free(gpointer layer)

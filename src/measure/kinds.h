@@ -276,9 +276,10 @@ gboolean ifm_runner_observe(IfmRunner *runner, const IfmModelCase *model_case, I
 IfmMeasurement *ifm_runner_nodes(IfmRunner *runner, const IfmModelCase *model_case, char **version, GError **error);
 
 /** ifm_runner_tune: What a model with regions runs its convolutions best by, as ifm_request_tune() measures it. @level:
- * IfmTuneLevel
+ * IfmTuneLevel    @plain: file of the same model without regions; beside it the graph is written that the runtime makes of
+ * it
  * Returns: (transfer full) IfmTunedLayer*; NULL with its errors */
-GPtrArray *ifm_runner_tune(IfmRunner *runner, const IfmModelCase *model_case, int level, GError **error);
+GPtrArray *ifm_runner_tune(IfmRunner *runner, const IfmModelCase *model_case, int level, const char *plain, GError **error);
 
 /** IfmOptimisedFile: a graph to write. @keep_layout, @keep_operators: IfmCompileOptions has them; with keep_operators free
  * dimensions stay free    @outline: without its large weights */

@@ -104,10 +104,12 @@ IfmMeasurement *ifm_runner_nodes(IfmRunner *runner, const IfmModelCase *model_ca
     return ifm_measurement_from_json(json_object_get(answer, "nodes"), error);
 }
 
-GPtrArray *ifm_runner_tune(IfmRunner *runner, const IfmModelCase *model_case, int level, GError **error)
+GPtrArray *ifm_runner_tune(IfmRunner *runner, const IfmModelCase *model_case, int level, const char *plain, GError **error)
 {
+    g_autofree char *file = g_canonicalize_filename(plain, NULL);
     json_auto_t *answer =
-        ask(runner, model_case, "convolutions", json_pack("{s:s,s:i}", "do", "tune", "level", level), error);
+        ask(runner, model_case, "convolutions",
+            json_pack("{s:s,s:i,s:o}", "do", "tune", "level", level, "plain", ifm_json_string(file)), error);
     return answer == NULL ? NULL : ifm_tuned_layers_from_json(json_object_get(answer, "layers"), error);
 }
 

@@ -81,8 +81,8 @@ static json_t *nodes_of(Worker *worker, IfmModelSubject *subject, const IfmModel
     return ifm_measurement_to_json(seen);
 }
 
-/* @n_steps: as worker_go_on() has it */
-static IfmModelSubject *compile(Worker *worker, const IfmModelCase *model_case, IfmCompilePurpose purpose,
+/* @save: where the graph goes that the runtime makes of it, or NULL    @n_steps: as worker_go_on() has it */
+static IfmModelSubject *compile(Worker *worker, const IfmModelCase *model_case, IfmCompilePurpose purpose, const char *save,
                                 const char *phase, int n_steps, GError **error)
 {
     g_autoptr(IfmDeviceSpec) spec = NULL;
@@ -92,12 +92,13 @@ static IfmModelSubject *compile(Worker *worker, const IfmModelCase *model_case, 
         return NULL;
     worker_report_base(worker);
     worker_enter_long_phase(worker, phase, n_steps);
-    return ifm_model_subject_new(engine, model, model_case, purpose, error);
+    return ifm_model_subject_new_saving(engine, model, model_case, purpose, save, error);
 }
 
 json_t *worker_answer_nodes(Worker *worker, const IfmModelCase *model_case, const json_t *request, GError **error)
 {
-    g_autoptr(IfmModelSubject) subject = compile(worker, model_case, IFM_COMPILE_PROFILED, "looking at nodes", 2, error);
+    g_autoptr(IfmModelSubject) subject =
+        compile(worker, model_case, IFM_COMPILE_PROFILED, NULL, "looking at nodes", 2, error);
     json_t *nodes = subject != NULL ? nodes_of(worker, subject, model_case, error) : NULL;
     json_t *answer = nodes != NULL ? worker_engine_to_json(subject->engine) : NULL;
     if (answer != NULL)
@@ -107,7 +108,8 @@ json_t *worker_answer_nodes(Worker *worker, const IfmModelCase *model_case, cons
 
 json_t *worker_answer_observe(Worker *worker, const IfmModelCase *model_case, const json_t *request, GError **error)
 {
-    g_autoptr(IfmModelSubject) subject = compile(worker, model_case, IFM_COMPILE_OBSERVED, "looking at shapes", 1, error);
+    g_autoptr(IfmModelSubject) subject =
+        compile(worker, model_case, IFM_COMPILE_OBSERVED, NULL, "looking at shapes", 1, error);
     IfmSubject slots = subject != NULL ? ifm_model_subject_slots(subject) : (IfmSubject){ 0 };
     if (subject == NULL || !slots.run(slots.self, error))
         return NULL;
@@ -126,19 +128,35 @@ json_t *worker_answer_observe(Worker *worker, const IfmModelCase *model_case, co
 
 static gboolean on_round(int round, int n, void *user)
 {
-    g_autofree char *phase = g_strdup_printf("measuring algorithms, round %d of %d", round + 1, n);
+    g_autofree char *phase = g_strdup_printf("measuring algorithms and regions, round %d of %d", round + 1, n);
     return worker_go_on(user, g_intern_string(phase), RUNS_OF_ROUND, NULL);
+}
+
+/* The same model without regions, by the runtime's own kernels. */
+static IfmModelSubject *compile_plain(Worker *worker, const IfmModelCase *model_case, const char *path, GError **error)
+{
+    IfmModelCase plain = *model_case;
+    g_autofree char *save = g_strconcat(path, ".optimised", NULL);
+    plain.model_path = path;
+    return compile(worker, &plain, IFM_COMPILE_PROFILED, save, "compiling the model without regions", 2, error);
 }
 
 json_t *worker_answer_tune(Worker *worker, const IfmModelCase *model_case, const json_t *request, GError **error)
 {
-    g_autoptr(IfmModelSubject) subject =
-        compile(worker, model_case, IFM_COMPILE_TUNED, "trying the algorithms of convolutions", RUNS_OF_ROUND, error);
     gint64 level = IFM_TUNE_ALL;
-    if (!ifm_json_get_int64(request, "request", "level", &level, error))
+    const char *path = NULL;
+    if (!ifm_json_get_int64(request, "request", "level", &level, error) ||
+        !ifm_json_get_string(request, "request", "plain", &path, error))
         return NULL;
-    const IfmTuning tuning = { (IfmTuneLevel)CLAMP(level, 0, IFM_N_TUNE_LEVELS - 1), on_round, worker };
-    g_autoptr(GPtrArray) layers = subject != NULL ? ifm_request_tune(subject->requests[0], &tuning, error) : NULL;
+    g_autoptr(IfmModelSubject) plain = compile_plain(worker, model_case, path, error);
+    g_autoptr(IfmModelSubject) subject = NULL;
+    if (plain != NULL)
+        subject = compile(worker, model_case, IFM_COMPILE_TUNED, NULL, "trying the algorithms of convolutions",
+                          RUNS_OF_ROUND, error);
+    if (subject == NULL)
+        return NULL;
+    const IfmTuning tuning = { (IfmTuneLevel)CLAMP(level, 0, IFM_N_TUNE_LEVELS - 1), plain->requests[0], on_round, worker };
+    g_autoptr(GPtrArray) layers = ifm_request_tune(subject->requests[0], &tuning, error);
     json_t *answer = layers != NULL ? worker_engine_to_json(subject->engine) : NULL;
     if (answer != NULL)
         json_object_set_new(answer, "layers", ifm_tuned_layers_to_json(layers));

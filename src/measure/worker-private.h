@@ -181,7 +181,7 @@ json_t *worker_answer_accuracy_layers(Worker *worker, const json_t *request, GEr
 json_t *worker_answer_observe(Worker *worker, const IfmModelCase *model_case, const json_t *request, GError **error);
 /* worker_answer_nodes: {} -> {"engine", "version", "library", "nodes"}: the nodes as compiled, a record without samples */
 json_t *worker_answer_nodes(Worker *worker, const IfmModelCase *model_case, const json_t *request, GError **error);
-/* worker_answer_tune: {"level"} -> {"engine", "version", "library", "layers": [IfmTunedLayer]} */
+/* worker_answer_tune: {"level", "plain"} -> {"engine", "version", "library", "layers": [IfmTunedLayer]} */
 json_t *worker_answer_tune(Worker *worker, const IfmModelCase *model_case, const json_t *request, GError **error);
 /* worker_answer_optimise: {"file", "keep_layout", "keep_operators", "outline"} -> {"engine", "version", "library"}: writes
  * the graph as the runtime optimised it */

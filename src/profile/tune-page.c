@@ -115,11 +115,16 @@ static char *say_choice(const IfmTuned *tuned)
 static void add_verdict(IfmDocument *document, const IfmTuned *tuned)
 {
     const IfmComparison *comparison = &tuned->comparison;
+    ifm_document_subject(document, "%s tuned for %d thread%s of %s", tuned->model, tuned->n_threads,
+                         ifm_plural((gsize)tuned->n_threads), tuned->processor);
+    if (!ifm_tuned_is_compared(tuned))
+    {
+        ifm_document_verdict(document, "Nothing is written: %s", tuned->why);
+        return;
+    }
     g_autofree char *before = ifm_say_duration(comparison->a_ns), *after = ifm_say_duration(comparison->b_ns);
     g_autofree char *gain = ifm_say_number(1 / comparison->ratio);
     g_autofree char *range = ifm_say_numbers(1 / comparison->interval.upper, 1 / comparison->interval.lower);
-    ifm_document_subject(document, "%s tuned for %d thread%s of %s", tuned->model, tuned->n_threads,
-                         ifm_plural((gsize)tuned->n_threads), tuned->processor);
     if (tuned->why == NULL)
         ifm_document_verdict(document, "%s is faster: the runtime's own takes %s times its time", tuned->path, gain);
     else
@@ -140,7 +145,7 @@ static void add_next(IfmDocument *document, const IfmTuned *tuned)
 {
     if (tuned->why != NULL)
     {
-        if (tuned->comparison.verdict == IFM_VERDICT_UNCERTAIN)
+        if (ifm_tuned_is_compared(tuned) && tuned->comparison.verdict == IFM_VERDICT_UNCERTAIN)
             ifm_document_next_again(document, "--time-budget 300s", NULL, "Give the comparison more time");
         return;
     }
@@ -155,7 +160,8 @@ IfmDocument *ifm_tuned_document(const IfmTuned *tuned)
 {
     IfmDocument *document = ifm_document_new("tuned", "A tuned model");
     add_verdict(document, tuned);
-    ifm_comparison_trust(document, &tuned->comparison, tuned_sides);
+    if (ifm_tuned_is_compared(tuned))
+        ifm_comparison_trust(document, &tuned->comparison, tuned_sides);
     add_next(document, tuned);
     ifm_document_provenance(document, "instruction set", "%s", tuned->isa);
     ifm_document_provenance(document, "threads", "%d, %s", tuned->n_threads, tuned->threads_from);

@@ -1,6 +1,7 @@
 /* A model is tuned: partitioned, its algorithms measured within it, the whole compared with the runtime's own, and written.
  */
 #include <glib/gstdio.h>
+#include <math.h>
 #include <sched.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -68,7 +69,9 @@ void ifm_tuned_clear(IfmTuned *tuned)
     ifm_comparison_clear(&tuned->comparison);
 }
 
-/* Tuning: in hand. @graph: as the runtime's rules for any processor leave the model */
+/* Tuning: in hand. @graph: as the runtime's rules for any processor leave the model    @keep: gboolean, of each region of
+ * the report whether it is told apart from the runtime's own as slower or stays; NULL: none was measured
+ * @least: how many times the runtime's time a region takes, of that which takes the least */
 typedef struct
 {
     const IfmTuneOptions *options;
@@ -79,6 +82,8 @@ typedef struct
     IfmModel *graph;
     IfmRegionsReport report;
     GPtrArray *algorithms; /* char* or NULL, of each convolution */
+    GArray *keep;
+    double least;
     IfmTuned *tuned;
 } Tuning;
 
@@ -89,6 +94,7 @@ static void tuning_clear(Tuning *self)
     ifm_model_unref(self->graph);
     ifm_regions_report_clear(&self->report);
     g_clear_pointer(&self->algorithms, g_ptr_array_unref);
+    g_clear_pointer(&self->keep, g_array_unref);
     ifm_temporary_clear(&self->folder);
 }
 G_DEFINE_AUTO_CLEANUP_CLEAR_FUNC(Tuning, tuning_clear)
@@ -262,6 +268,7 @@ static IfmModel *partition(Tuning *self, const char *const *metadata, IfmRegions
 {
     const IfmRegionsOptions options = { .n_threads = self->tuned->n_threads,
                                         .algorithms = self->algorithms,
+                                        .keep = self->keep,
                                         .metadata = metadata,
                                         .name = self->tuned->model };
     return ifm_regions_partition(self->graph, &options, report, error);
@@ -295,9 +302,13 @@ static void add_layers(Tuning *self)
         g_ptr_array_add(self->tuned->layers, layer);
         g_ptr_array_add(self->algorithms, NULL);
     }
-    self->tuned->n_taken = self->report.n_taken;
-    self->tuned->n_regions = self->report.n_regions;
-    self->tuned->n_nodes = self->report.n_nodes;
+}
+
+/* A region that is told apart from the runtime's own as slower is left to it. Tests need a file, and which is faster is the
+ * machine's affair. */
+static gboolean leaves(const IfmTunedLayer *found)
+{
+    return found->is_slower && g_getenv("IFM_TUNE_ANYWAY") == NULL;
 }
 
 static void take_layer(Tuning *self, const IfmTunedLayer *found)
@@ -305,15 +316,29 @@ static void take_layer(Tuning *self, const IfmTunedLayer *found)
     const guint at = find_conv(&self->report, found);
     if (at == G_MAXUINT)
         return;
+    const gboolean is_left = leaves(found);
+    const double ratio = found->runtime_ns > 0 ? found->region_ns / found->runtime_ns : 0;
     IfmTuneLayer *layer = self->tuned->layers->pdata[at];
-    g_free(layer->algorithm);
-    g_free(layer->implementation);
-    layer->algorithm = g_strdup(found->algorithm);
-    layer->implementation = g_strdup(found->implementation);
-    layer->time_ns = found->time_ns;
-    layer->rule_ns = found->rule_ns;
-    g_free(self->algorithms->pdata[at]);
+    char **const texts[] = { &layer->algorithm, &layer->implementation, &layer->why,
+                             (char **)&self->algorithms->pdata[at] };
+    for (gsize i = 0; i < G_N_ELEMENTS(texts); i++)
+        g_clear_pointer(texts[i], g_free);
+    layer->algorithm = g_strdup(is_left ? "runtime" : found->algorithm);
+    layer->implementation = g_strdup(is_left ? "" : found->implementation);
+    layer->why = is_left ? g_strdup_printf("the runtime's own is faster: %.2f times", ratio) : NULL;
+    layer->time_ns = is_left ? 0 : found->time_ns;
+    layer->rule_ns = is_left ? 0 : found->rule_ns;
     self->algorithms->pdata[at] = g_strdup(found->algorithm);
+    g_array_index(self->keep, gboolean, g_array_index(self->report.convs, IfmRegionConv, at).region) = !is_left;
+    self->least = MIN(self->least, ratio);
+}
+
+static gboolean keeps_any(const Tuning *self)
+{
+    gboolean any = self->keep == NULL; /* of predictions */
+    for (guint i = 0; self->keep != NULL && i < self->keep->len; i++)
+        any |= g_array_index(self->keep, gboolean, i);
+    return any;
 }
 
 static gboolean make_regions(Tuning *self, GError **error)
@@ -326,14 +351,20 @@ static gboolean make_regions(Tuning *self, GError **error)
     return TRUE;
 }
 
-/* The algorithms take turns within the model. */
+/* The algorithms take turns within the model, then the regions and the runtime's own kernels. */
 static gboolean measure_layers(Tuning *self, IfmTuneLevel level, GError **error)
 {
-    g_autofree char *path = file_of(self, "regions.onnx");
+    g_autofree char *path = file_of(self, "regions.onnx"), *plain = file_of(self, "graph.onnx");
+    const gboolean kept = TRUE;
     IfmModelCase model_case = self->plan->base;
     tell(self, "measuring the algorithms of convolutions");
     model_case.model_path = path;
-    g_autoptr(GPtrArray) found = ifm_runner_tune(self->runner, &model_case, level, error);
+    g_autoptr(GPtrArray) found = ifm_runner_tune(self->runner, &model_case, level, plain, error);
+    g_clear_pointer(&self->keep, g_array_unref);
+    self->keep = g_array_new(FALSE, FALSE, sizeof(gboolean));
+    self->least = INFINITY;
+    for (guint i = 0; i < self->report.n_regions; i++)
+        g_array_append_val(self->keep, kept);
     for (guint i = 0; found != NULL && i < found->len; i++)
         take_layer(self, found->pdata[i]);
     tell_end(self, found != NULL);
@@ -489,18 +520,33 @@ static gboolean write_model(Tuning *self, GError **error)
     return TRUE;
 }
 
-static gboolean save_tuned(Tuning *self, IfmTuneLevel level, const char *path, GError **error)
+static gboolean choose_layers(Tuning *self, IfmTuneLevel level, GError **error)
 {
-    if (!(self->options->predictor != NULL ? predict_layers : measure_layers)(self, level, error))
-        return FALSE;
-    g_autoptr(IfmModel) model = partition(self, NULL, NULL, error);
+    return (self->options->predictor != NULL ? predict_layers : measure_layers)(self, level, error);
+}
+
+static gboolean save_tuned(Tuning *self, const char *path, GError **error)
+{
+    g_auto(IfmRegionsReport) report = { 0 };
+    g_autoptr(IfmModel) model = partition(self, NULL, &report, error);
+    self->tuned->n_taken = report.n_taken;
+    self->tuned->n_regions = report.n_regions;
+    self->tuned->n_nodes = report.n_nodes;
     return model != NULL && ifm_model_save(model, path, error);
 }
 
+/* Nothing is left to compare where each region is slower. */
 static gboolean try_level(Tuning *self, IfmTuneLevel level, GError **error)
 {
     g_autofree char *path = file_of(self, "tuned.onnx");
-    return save_tuned(self, level, path, error) && compare(self, path, error);
+    if (!choose_layers(self, level, error))
+        return FALSE;
+    if (keeps_any(self))
+        return save_tuned(self, path, error) && compare(self, path, error);
+    self->tuned->why =
+        g_strdup_printf("no region is as fast as the runtime's own kernels for it: %s takes %.2f times their time",
+                        self->keep->len > 1 ? "the best" : "it", self->least);
+    return TRUE;
 }
 
 /* Transforms amplify rounding; where that is more than the model's own does, algorithms that do so less are tried. */
@@ -519,8 +565,9 @@ static gboolean judge(Tuning *self, GError **error)
     }
     if (profile_is_interrupted(self->interrupted))
         return ifm_error_set(error, IFM_ERROR_CANCELLED, "interrupted");
+    if (self->tuned->why != NULL)
+        return TRUE;
     self->tuned->why = tuned_why_not(&self->tuned->comparison, is_right(self));
-    /* tests need a file, and whether it is faster is the machine's affair */
     const gboolean is_for_test = g_getenv("IFM_TUNE_ANYWAY") != NULL && is_right(self);
     return (self->tuned->why != NULL && !is_for_test) || write_model(self, error);
 }
@@ -593,10 +640,16 @@ gboolean ifm_tune_model(const IfmTuneOptions *options, const gint *interrupted, 
 gboolean ifm_tune_layers(const IfmTuneOptions *options, const gint *interrupted, IfmTuned *tuned, GError **error)
 {
     g_auto(Tuning) self = { .options = options, .interrupted = interrupted, .tuned = tuned };
-    if (check_options(options, error) && prepare(&self, error) && save_tuned(&self, IFM_TUNE_ALL, options->path, error))
+    if (check_options(options, error) && prepare(&self, error) && choose_layers(&self, IFM_TUNE_ALL, error) &&
+        save_tuned(&self, options->path, error))
         return TRUE;
     ifm_tuned_clear(tuned);
     return FALSE;
+}
+
+gboolean ifm_tuned_is_compared(const IfmTuned *tuned)
+{
+    return tuned->comparison.cases[0] != NULL;
 }
 
 json_t *ifm_tuned_json(const IfmTuned *tuned)
@@ -611,6 +664,7 @@ json_t *ifm_tuned_json(const IfmTuned *tuned)
     if (tuned->predicted != NULL)
         json_object_set_new(json, "predicted", ifm_json_string(tuned->predicted));
     json_object_set_new(json, "layers", layers_to_json(tuned->layers));
-    json_object_set_new(json, "comparison", ifm_comparison_to_json(&tuned->comparison));
+    json_object_set_new(json, "comparison",
+                        ifm_tuned_is_compared(tuned) ? ifm_comparison_to_json(&tuned->comparison) : json_null());
     return json;
 }

@@ -48,9 +48,8 @@ extern const IfmOption ifm_tune_options[]; /* IfmTuneOptions */
 void ifm_tune_options_init(IfmTuneOptions *options);
 
 /** IfmTuneLayer: a convolution of the model under its own name. @algorithm: "any": the rule's; "runtime": no program has
- * it,
- * @why says the reason    @time_ns, @rule_ns: of it, and of the rule's algorithm; 0: not measured    @predicted_ns: 0: it
- * was not predicted */
+ * it, or its region is slower than the runtime's own: @why says the reason    @time_ns, @rule_ns: of it, and of the rule's
+ * algorithm; 0: not measured    @predicted_ns: 0: it was not predicted */
 typedef struct
 {
     char *layer, *algorithm, *implementation, *why;
@@ -60,7 +59,7 @@ typedef struct
 /**
  * IfmTuned: what came of it.
  * @layers: IfmTuneLayer*    @n_taken: of them that are in regions    @n_regions, @n_nodes: regions, and nodes in them
- * @comparison: A: the runtime's own, B: the tuned model
+ * @comparison: A: the runtime's own, B: the tuned model; of no use where there is none: ifm_tuned_is_compared()
  * @predicted: what the algorithms were predicted from; NULL: they were measured
  * @path: of the file that was written; NULL: none was, and @why says the reason
  */
@@ -77,9 +76,12 @@ typedef struct
 void ifm_tuned_clear(IfmTuned *tuned);
 G_DEFINE_AUTO_CLEANUP_CLEAR_FUNC(IfmTuned, ifm_tuned_clear)
 
+/** ifm_tuned_is_compared: FALSE: no region was left that could be compared. */
+gboolean ifm_tuned_is_compared(const IfmTuned *tuned);
+
 /**
- * ifm_tune_model: Measures the algorithms of a model's convolutions within the model, or has them predicted, and the whole
- * tuned model against the runtime's own, interleaved; writes it, atomically, where it is faster and its outputs are right.
+ * @comparison: A: the runtime's own, B: the tuned model; of no use where there is none: ifm_tuned_is_compared()
+ * @predicted: what the algorithms were predicted from; NULL: they were measured
  * @interrupted: (nullable) once it is not 0, it ends with IFM_ERROR_CANCELLED
  * Returns: FALSE with IFM_ERROR_USAGE, IFM_ERROR_INVALID (no convolution, tuned already, the output is the input, over
  * 2 GiB), IFM_ERROR_UNSUPPORTED (the device has no such operator), IFM_ERROR_UNAVAILABLE (it cannot be written)

@@ -1,4 +1,5 @@
-/* Which algorithm each convolution of a model's regions is the fastest with, measured within the model. */
+/* Which algorithm each convolution of a model's regions is the fastest with, measured within the model; then whether a
+ * region by these is. */
 #include <blocked/region.h>
 
 #include "onnxruntime-regions.h"
@@ -118,7 +119,8 @@ static double took(const OrtRoundsLayer *layer, gpointer user)
 static gboolean stopped(int round, gpointer user)
 {
     const IfmTuning *tuning = ((const Tuner *)user)->tuning;
-    return tuning->round != NULL && !tuning->round(round, ORT_N_ROUNDS, tuning->user);
+    const int n = tuning->plain != NULL ? 2 * ORT_N_ROUNDS : ORT_N_ROUNDS;
+    return tuning->round != NULL && !tuning->round(round, n, tuning->user);
 }
 
 /* The rule's keeps the layer unless another is told apart from it. A layer without any candidate is as the rule has it. */
@@ -128,7 +130,20 @@ static int choose(const Layer *layer, const OrtRoundsLayer *times)
     return layer->rule < 0 || ifm_ort_rounds_is_faster(times, fastest, layer->rule) ? fastest : layer->rule;
 }
 
-static void add_choice(const OrtRoundsLayer *times, GPtrArray *layers)
+static void set_verdict(IfmTunedLayer *tuned, const GArray *verdicts)
+{
+    for (guint i = 0; i < verdicts->len; i++)
+    {
+        const OrtVerdict *verdict = &g_array_index(verdicts, OrtVerdict, i);
+        if (!g_str_equal(verdict->node, tuned->node))
+            continue;
+        tuned->region_ns = verdict->region_ns;
+        tuned->runtime_ns = verdict->runtime_ns;
+        tuned->is_slower = verdict->is_slower;
+    }
+}
+
+static void add_choice(const OrtRoundsLayer *times, const GArray *verdicts, GPtrArray *layers)
 {
     const Layer *layer = times->user;
     const IfmRegionLayerRun now = ifm_region_layer(layer->run, layer->index);
@@ -145,7 +160,18 @@ static void add_choice(const OrtRoundsLayer *times, GPtrArray *layers)
     tuned->implementation = g_strdup(best >= 0 ? layer->implementations[best] : now.implementation);
     tuned->time_ns = best >= 0 ? ifm_ort_rounds_time(times, best) : 0;
     tuned->rule_ns = layer->rule >= 0 ? ifm_ort_rounds_time(times, layer->rule) : 0;
+    set_verdict(tuned, verdicts);
     g_ptr_array_add(layers, tuned);
+}
+
+/* Each layer runs by its choice from now on. */
+static void take_choices(const OrtRounds *rounds)
+{
+    for (guint i = 0; i < rounds->layers->len; i++)
+    {
+        const OrtRoundsLayer *times = rounds->layers->pdata[i];
+        use(times, choose(times->user, times), NULL);
+    }
 }
 
 gboolean ifm_ort_tune(IfmCompiled *compiled, IfmRequest *request, const IfmTuning *tuning, GPtrArray *layers,
@@ -153,6 +179,7 @@ gboolean ifm_ort_tune(IfmCompiled *compiled, IfmRequest *request, const IfmTunin
 {
     const OrtCompiled *self = (const OrtCompiled *)compiled;
     g_autoptr(GPtrArray) own = g_ptr_array_new_with_free_func(layer_free);
+    g_autoptr(GArray) verdicts = g_array_new(FALSE, FALSE, sizeof(OrtVerdict));
     Tuner tuner = {
         .request = request,
         .tuning = tuning,
@@ -167,9 +194,12 @@ gboolean ifm_ort_tune(IfmCompiled *compiled, IfmRequest *request, const IfmTunin
     ifm_ort_rounds_init(&tuner.rounds);
     for (guint i = 0; i < ifm_ort_regions(self)->len; i++)
         collect(&tuner, ifm_ort_regions(self)->pdata[i]);
-    const gboolean ok = ifm_ort_rounds_run(&tuner.rounds, error);
+    gboolean ok = ifm_ort_rounds_run(&tuner.rounds, error);
+    take_choices(&tuner.rounds);
+    if (ok && tuning->plain != NULL)
+        ok = ifm_ort_regions_judge(self, request, tuning, verdicts, error);
     for (guint i = 0; ok && i < tuner.rounds.layers->len; i++)
-        add_choice(tuner.rounds.layers->pdata[i], layers);
+        add_choice(tuner.rounds.layers->pdata[i], verdicts, layers);
     ifm_ort_rounds_clear(&tuner.rounds);
     return ok;
 }

@@ -28,4 +28,16 @@ typedef struct
 /** ifm_ort_regions: Returns: (transfer none) OrtRegion*, in the order of the session's nodes */
 const GPtrArray *ifm_ort_regions(const OrtCompiled *compiled);
 
+/** OrtVerdict: a region against the runtime's own kernels: lower quartiles; 0: not known, then it is not slower */
+typedef struct
+{
+    const char *node;
+    double region_ns, runtime_ns;
+    gboolean is_slower;
+} OrtVerdict;
+/** ifm_ort_regions_judge: Of each region that ran: in turns with tuning->plain. @verdicts: OrtVerdict are added
+ * (onnxruntime-regions-judge.c) */
+gboolean ifm_ort_regions_judge(const OrtCompiled *compiled, IfmRequest *request, const IfmTuning *tuning, GArray *verdicts,
+                               GError **error);
+
 G_END_DECLS
