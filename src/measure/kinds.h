@@ -227,8 +227,7 @@ extern const IfmCaseKind ifm_kind_callback;
 /**
  * IfmEncodingCase: computing a positional encoding of a graph.
  * @known: (optional) what computing it gave before; each run has to give the same. Where @known_ns, what that took, is not
- * below the time budget of a protocol with the rule, the case is one run, this one; @known_seen: snapshots (sensor.h)
- * around it
+ * below the time budget of a protocol with the rule, it is the case's one run; @known_seen: snapshots (sensor.h) around it
  * @watch: (optional) asked within a run, as the runner's interruption and its limit of a case's time are
  */
 typedef struct
@@ -242,7 +241,7 @@ typedef struct
     const json_t *known_seen[2];
     IfmEncodingWatch watch;
     void *watch_user;
-    const char *case_time_said; /* how messages call that time, "5 s (--case-timeout)"; or NULL */
+    const char *case_time_said, *time_budget_said; /* how messages call those times, "5 s (--case-timeout)"; or NULL */
 } IfmEncodingCase;
 
 /** ifm_kind_encoding: IfmEncodingCase. The sealed record: subject kind "encoding", device "host:CPU", sizes {"nodes",

@@ -449,5 +449,5 @@ void ifm_measure_one_run(gint64 run_ns, const IfmProtocol *protocol, const char 
     measurement->outcome = IFM_OUTCOME_OK;
     ifm_record_set_text(&measurement->error_code, "");
     ifm_record_set_text(&measurement->reason, "");
-    ifm_record_set_text(&measurement->stop_reason, ifm_stop_reason_name(IFM_STOP_FIXED));
+    ifm_record_set_text(&measurement->stop_reason, ifm_stop_reason_name(IFM_STOP_TIME_BUDGET));
 }

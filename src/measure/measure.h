@@ -22,8 +22,8 @@ const char *ifm_stop_reason_name(IfmStopReason reason);
 /* --- a subject, measured in this process --------------------------------------------------------------------------- */
 
 /**
- * ifm_measure_one_run: The record of one run that was timed elsewhere, for a case that promises one run: one sample, no
- * warm-up, stop reason "fixed", with @why as a warning.
+ * ifm_measure_one_run: The record of one run that was timed elsewhere, for a subject of which a second run would be beyond
+ * the protocol's time budget: one sample, no warm-up, stop reason "time-budget", with @why as a warning.
  * @run_ns: what the run took    @why: "computed once: …"
  */
 void ifm_measure_one_run(gint64 run_ns, const IfmProtocol *protocol, const char *why, IfmMeasurement *measurement);

@@ -110,6 +110,7 @@ void profile_encoding_case_init(ProfileStep *step)
     const GraphModel *model = step->plan->graph;
     const IfmProtocol *protocol = &step->plan->base.protocol;
     step->case_time_said = case_time_text(step->of->limits.case_time_ns);
+    step->time_budget_said = ifm_format_duration((double)protocol->time_budget_ns);
     step->spec.encoding = (IfmEncodingCase){ .graph = model->report.graph,
                                              .encoding = model->transformer.sizes.pe,
                                              .dim = model->transformer.sizes.pe_dim,
@@ -119,7 +120,8 @@ void profile_encoding_case_init(ProfileStep *step)
                                              .known_seen = { model->encoding_seen[0], model->encoding_seen[1] },
                                              .watch = report_share,
                                              .watch_user = step,
-                                             .case_time_said = step->case_time_said };
+                                             .case_time_said = step->case_time_said,
+                                             .time_budget_said = step->time_budget_said };
 }
 
 static const char *end_encoding(ProfileStep *step, IfmCampaignEnd *end)

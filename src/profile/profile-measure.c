@@ -114,6 +114,7 @@ static void step_free(ProfileStep *step)
 {
     g_free(step->title);
     g_free(step->case_time_said);
+    g_free(step->time_budget_said);
     g_free(step->sides);
     g_free(step);
 }

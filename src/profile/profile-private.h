@@ -276,7 +276,7 @@ struct ProfileStep
         IfmEncodingCase encoding;
         IfmPeakCase peak;
     } spec;
-    char *case_time_said;
+    char *case_time_said, *time_budget_said;
     gint64 report_us;    /* when it reports again how far a run of an encoding is */
     const SweepRow *row; /* of profile_step_points: whose points; @again: those that were disturbed, a second time */
     gboolean again;

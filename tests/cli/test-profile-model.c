@@ -644,8 +644,9 @@ static void test_half(Bench *bench, gconstpointer data)
         g_assert_true(g_str_equal(computed, "f32") || g_str_equal(computed, "f16"));
         g_assert_cmpstr(ifm_member_text(one, "measurement.verification.status"), ==, "passed");
         g_autofree char *path = g_test_build_filename(G_TEST_DIST, "data", "quantised", "fp16.onnx", NULL);
-        g_autofree char *line = g_strdup_printf("profile %s -d %s --runs 5 --no-peak -q", path, devices[i]);
-        run_line(bench, line, &ended);
+        g_autofree char *line = g_strdup_printf("COLUMNS=200 \"$INFEROMETER\" profile %s -d %s --runs 5 --no-peak -q", path,
+                                                devices[i]); /* narrower, a long figure shortens the texts */
+        run_shell(bench, "sh", line, &ended);
         assert_status(&ended, 0);
         g_assert_nonnull(strstr(ended.out, "weights   2,048 trainable; 4.00 KiB as stored (f16 4.00 KiB)"));
         g_assert_true(strstr(ended.out, "f32, by casts") != NULL || g_str_equal(computed, "f16"));

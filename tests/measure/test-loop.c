@@ -333,7 +333,7 @@ static void test_one_run(void)
     g_assert_cmpuint(measurement->samples_ns->len, ==, 1);
     g_assert_cmpint(at(measurement->samples_ns, 0), ==, 12345 * MS);
     g_assert_cmpfloat(measurement->summary.median, ==, 12345.0 * MS);
-    g_assert_cmpstr(measurement->stop_reason, ==, "fixed");
+    g_assert_cmpstr(measurement->stop_reason, ==, "time-budget");
     g_assert_cmpstr(verification_status(measurement), ==, "none");
     g_assert_true(has_warning(measurement, "once is enough"));
 }

@@ -368,7 +368,9 @@ static void test_triad_size(void)
     g_assert_cmpuint(ifm_triad_array_bytes(32 * MIB, (gint64)(1000 * MIB)), ==, 128 * MIB);
     g_assert_cmpuint(ifm_triad_array_bytes(32 * MIB, (gint64)(300 * MIB)), ==, 100 * MIB); /* three of them */
     g_assert_cmpuint(ifm_triad_array_bytes(1 * MIB, 0), ==, 64 * MIB);
-    g_assert_cmpuint(ifm_triad_array_bytes(256 * MIB, (gint64)(3 * 1024 * MIB)), ==, 1024 * MIB);
+    g_assert_cmpuint(ifm_triad_array_bytes(96 * MIB, 0), ==, 256 * MIB);
+    g_assert_cmpuint(ifm_triad_array_bytes(300 * MIB, (gint64)(3 * 1024 * MIB)), ==, 400 * MIB); /* the three together */
+    g_assert_cmpuint(ifm_triad_array_bytes(300 * MIB, (gint64)(300 * MIB)), ==, 100 * MIB);
     g_assert_cmpuint(ifm_triad_array_bytes(32 * MIB, 1), ==, MIB);
 }
 

@@ -12,24 +12,13 @@ static const IfmRecordField fields[] = {
     { NULL },
 };
 
-/* Whether the one computation that was needed anyway took the whole time budget. */
-static gboolean is_beyond_budget(const IfmEncodingCase *encoding_case)
-{
-    const IfmProtocol *protocol = &encoding_case->protocol;
-    return encoding_case->known != NULL && protocol->runs == 0 && protocol->time_budget_ns > 0 &&
-           encoding_case->known_ns >= protocol->time_budget_ns;
-}
-
-/* Beyond the budget the case promises no more than the run that there is. */
 static gboolean complete(void *spec, GError **error)
 {
-    IfmEncodingCase *encoding_case = spec;
+    const IfmEncodingCase *encoding_case = spec;
     if (encoding_case->graph == NULL)
         return ifm_error_refuse(error, "encoding: of no graph");
     if (encoding_case->encoding != IFM_ENCODING_LAPLACIAN && encoding_case->encoding != IFM_ENCODING_RANDOM_WALK)
         return ifm_error_refuse(error, "encoding: found none, expected lap or rwse");
-    if (is_beyond_budget(encoding_case))
-        encoding_case->protocol = (IfmProtocol){ .runs = 1, .level = encoding_case->protocol.level };
     return ifm_protocol_check(&encoding_case->protocol, error);
 }
 
@@ -127,19 +116,23 @@ static void done(IfmSubject *subject)
 
 /* --- measuring ---------------------------------------------------------------------------------------------------- */
 
-/* Whether the case is one run without warm-up: the computation that was needed anyway is it. */
-static gboolean is_known(const IfmEncodingCase *encoding_case)
+/* Whether the one computation that was needed anyway took the whole time budget. */
+static gboolean is_beyond_budget(const IfmEncodingCase *encoding_case)
 {
-    return encoding_case->known != NULL && encoding_case->protocol.runs == 1 && encoding_case->protocol.warmup == 0;
+    const IfmProtocol *protocol = &encoding_case->protocol;
+    return encoding_case->known != NULL && protocol->runs == 0 && protocol->time_budget_ns > 0 &&
+           encoding_case->known_ns >= protocol->time_budget_ns;
 }
 
 static IfmMeasurement *take_known(IfmRunner *runner, const IfmEncodingCase *encoding_case, const IfmCase *sealed)
 {
     g_auto(IfmRunMonitor) monitor = { .runner = runner };
     IfmMeasurement *measurement = ifm_measurement_new();
+    g_autofree char *why = g_strdup_printf("computed once, without warm-up: that took longer than the time budget%s%s",
+                                           encoding_case->time_budget_said != NULL ? " of " : "",
+                                           encoding_case->time_budget_said != NULL ? encoding_case->time_budget_said : "");
     ifm_record_set_text(&measurement->case_key, sealed->key);
-    ifm_measure_one_run(encoding_case->known_ns, &encoding_case->protocol,
-                        "computed once, without warm-up: that is the run that was needed anyway", measurement);
+    ifm_measure_one_run(encoding_case->known_ns, &encoding_case->protocol, why, measurement);
     monitor.before = json_incref((json_t *)encoding_case->known_seen[0]);
     monitor.after = json_incref((json_t *)encoding_case->known_seen[1]);
     ifm_run_monitor_add_environment(&monitor, measurement);
@@ -151,7 +144,7 @@ static IfmMeasurement *measure(IfmRunner *runner, const void *spec, const IfmCas
     const IfmEncodingCase *encoding_case = spec;
     const IfmRunnerOptions *options = &runner->options;
     IfmSubject slots;
-    if (is_known(encoding_case))
+    if (is_beyond_budget(encoding_case))
         return take_known(runner, encoding_case, sealed);
     subject(spec, &slots, NULL);
     Encoder *encoder = slots.self;
