@@ -103,8 +103,9 @@ typedef struct
 } IfmLatencyModelInfo;
 void ifm_latency_model_info(const IfmLatencyModel *model, IfmLatencyModelInfo *info);
 
-/** ifm_latency_model_warning: (transfer full) one line where the model is of another machine or runtime, or was learnt from
- * disturbed rows, or where such were left out; NULL where not.
+/** ifm_latency_model_warning: (transfer full) one line, "; " between what it says: that the machine that is predicted for
+ * is outside of those that the model was learnt on, that the model is of another machine, of another runtime, that it was
+ * learnt from disturbed rows, or that such were left out; NULL where nothing of this is so.
  * @machine, @runtime: here; NULL: unknown */
 char *ifm_latency_model_warning(const IfmLatencyModel *model, const char *machine, const char *runtime);
 

@@ -30,10 +30,9 @@ static int run_evaluate(const Arguments *arguments)
     g_autoptr(GError) error = NULL;
     g_autoptr(GPtrArray) words = g_ptr_array_new_with_free_func(g_free);
     g_auto(Keep) keep = { .arguments = arguments };
-    const char *with = cli_text(arguments, "with");
+    const char *with = cli_text(arguments, "with"), *device = cli_text(arguments, "device");
     if (with == NULL)
         return cli_usage("needs --with FILE: what `train` wrote");
-    const char *device = NULL;
     g_autoptr(IfmLatencyModel) model = cli_latency_model(with, &device, &error);
     if (model == NULL)
         return cli_fail(error);
@@ -44,7 +43,7 @@ static int run_evaluate(const Arguments *arguments)
     if (!keep_open(&keep, &error))
         return cli_fail(error);
     IfmEvaluateOptions options = { .models = (const char *const *)words->pdata,
-                                   .device = cli_text(arguments, "device"),
+                                   .device = device,
                                    .threads = (int)cli_integer(arguments, "threads"),
                                    .loads = cli_texts(arguments, "load"),
                                    .kernels = !cli_given(arguments, "no-kernels"),
@@ -64,7 +63,10 @@ static const IfmOption evaluate_options[] = {
     { "load", IFM_OPTION_TEXT, "KIND:LOAD", "also under a stressor: gemm:60% on the same cores, copy:other:30% on another",
       .repeatable = TRUE },
     { "no-kernels", IFM_OPTION_FLAG, NULL, "whole models alone" },
-    { "device", IFM_OPTION_TEXT, "DEVICE", "that measures them, ENGINE:UNIT@CORES", "onnxruntime:CPU@0", .letter = 'd' },
+    { "device", IFM_OPTION_TEXT, "DEVICE",
+      "that measures them, ENGINE:UNIT@CORES; where FILE was learnt on several machines: which of them this is, by its "
+      "name, or a file that describes it",
+      "onnxruntime:CPU@0", .letter = 'd' },
     { "threads", IFM_OPTION_COUNT, "N", "threads of the runtime", "1", .minimum = 1, .maximum = 1024, .letter = 't' },
     KEEP_ROWS("out/evaluate"),
     { "json", IFM_OPTION_OUTPUT, "FILE", "write the same as JSON; - is standard output" },

@@ -24,15 +24,6 @@ static void report_clear(gpointer data)
     ifm_kernel_records_free((IfmKernelRecords *)report->records);
 }
 
-/* (transfer full) that the model is of another machine or runtime, or this one outside of those that it learnt from. */
-static char *warn(const PredictAsk *ask, const IfmKernelRecords *records)
-{
-    g_autofree char *outside = ifm_latency_model_outside_machines(ask->model);
-    if (outside != NULL)
-        return g_strdup_printf("the machine is outside of those that were learnt from: %s", outside);
-    return ifm_latency_model_warning(ask->model, ask->info == NULL ? records->processor : NULL, records->runtime);
-}
-
 int cli_predict(const Arguments *arguments, const PredictAsk *ask)
 {
     g_autoptr(GError) error = NULL;
@@ -57,7 +48,8 @@ int cli_predict(const Arguments *arguments, const PredictAsk *ask)
                                           .place = ask->info };
         g_array_append_val(reports, report);
         if (warning == NULL)
-            warning = warn(ask, records);
+            warning =
+                ifm_latency_model_warning(ask->model, ask->info == NULL ? records->processor : NULL, records->runtime);
     }
     IfmPredictReport *all = (IfmPredictReport *)(void *)reports->data;
     for (guint i = 0; i < reports->len; i++)

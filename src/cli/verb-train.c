@@ -101,8 +101,7 @@ static const IfmOption train_options[] = {
     { "show-features", IFM_OPTION_FLAG, NULL, "list what the trees see: ranges and importance" },
     { "columns", IFM_OPTION_TEXT, "LIST",
       "a table of another collector: op=OP_NAME,shape=m*k,latency_us=TIME,FLOP=2*m*n*k says what of it our columns are; "
-      "one "
-      "list for all files, or one for each",
+      "one list for all files, or one for each",
       .repeatable = TRUE },
     { "machines", IFM_OPTION_FILE, "FILE", "describes a machine of the data (YAML), where these are of several",
       .repeatable = TRUE },

@@ -304,9 +304,7 @@ gboolean ifm_latency_model_place(IfmLatencyModel *model, const IfmMachine *machi
     {
         g_autofree char *names = name_machines(model);
         return ifm_error_refuse(
-            error,
-            "the model was learnt on %u machines (%s): predict --device says which of them, or describes "
-            "another",
+            error, "the model was learnt on %u machines (%s): --device says which of them, or describes another",
             model->machines->len, names);
     }
     if (machine != NULL && model->machines->len == 0)

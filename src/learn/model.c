@@ -261,14 +261,27 @@ static char *disturbed_text(const IfmLatencyModel *model)
                                  : NULL;
 }
 
+static void G_GNUC_PRINTF(2, 3) say(GStrvBuilder *said, const char *format, ...)
+{
+    va_list list;
+    va_start(list, format);
+    g_autofree char *text = g_strdup_vprintf(format, list);
+    va_end(list);
+    g_strv_builder_add(said, text);
+}
+
 char *ifm_latency_model_warning(const IfmLatencyModel *model, const char *machine, const char *runtime)
 {
-    g_autofree char *disturbed = disturbed_text(model), *other = NULL;
+    g_autoptr(GStrvBuilder) said = g_strv_builder_new();
+    g_autofree char *outside = ifm_latency_model_outside_machines(model), *disturbed = disturbed_text(model);
+    if (outside != NULL)
+        say(said, "the machine is outside of those that were learnt from: %s", outside);
     if (machine != NULL && *model->machine != '\0' && !g_str_equal(machine, model->machine))
-        other = g_strdup_printf("the model is of another machine: %s, and this is %s", model->machine, machine);
-    else if (runtime != NULL && *model->runtime != '\0' && !g_str_equal(runtime, model->runtime))
-        other = g_strdup_printf("the model is of another runtime: %s, and this is %s", model->runtime, runtime);
-    if (other != NULL && disturbed != NULL)
-        return g_strdup_printf("%s; %s", other, disturbed);
-    return other != NULL ? g_steal_pointer(&other) : g_steal_pointer(&disturbed);
+        say(said, "the model is of another machine: %s, and this is %s", model->machine, machine);
+    if (runtime != NULL && *model->runtime != '\0' && !g_str_equal(runtime, model->runtime))
+        say(said, "the model is of another runtime: %s, and this is %s", model->runtime, runtime);
+    if (disturbed != NULL)
+        say(said, "%s", disturbed);
+    g_auto(GStrv) texts = g_strv_builder_end(said);
+    return *texts != NULL ? g_strjoinv("; ", texts) : NULL;
 }

@@ -13,19 +13,16 @@
 /* How often progress is reported, and how often the subject is verified. */
 #define PROGRESS_NS (200 * IFM_NS_PER_MS)
 #define VERIFY_NS IFM_NS_PER_S
-/* The figures of a progress call may take this share of the time, no more: they
- * are computed between two runs. */
+/* The figures of a progress call may take this share of the time, no more: they are computed between two runs. */
 #define FIGURES_SHARE 0.005
-/* Runs come in batches that take at least so long, but of so many at most:
- * reading processor times takes a microsecond. */
+/* Runs come in batches that take at least so long, but of so many at most: reading processor times takes a
+ * microsecond. */
 #define BATCH_NS 100000
 #define MAX_BATCH 64
-/* Room for this many samples is made at once, beforehand, where the protocol
- * does not say how many there will be. */
+/* Room for this many samples is made at once, beforehand, where the protocol does not say how many there will be. */
 #define FIRST_CAPACITY 4096
 
-/* Samples in the order taken. Memory is got, and touched, between runs and many
- * samples ahead. */
+/* Samples in the order taken. Memory is got, and touched, between runs and many samples ahead. */
 typedef struct
 {
     GArray *array; /* of gint64, the measurement's */
@@ -85,8 +82,7 @@ static inline void series_add(Series *series, gint64 value)
     ((gint64 *)(void *)series->array->data)[series->array->len++] = value;
 }
 
-/* --- what is written into the measurement
- * ------------------------------------------------------------------------- */
+/* --- what is written into the measurement ------------------------------------------------------------------------- */
 
 void ifm_measurement_warn(IfmMeasurement *measurement, const char *format, ...)
 {
@@ -162,9 +158,7 @@ static void describe(Loop *loop)
     {
         g_autofree char *width = !ifm_is_precision(ratio) ? g_strdup("unknown") : g_strdup_printf("±%.2f %%", 100 * ratio);
         g_autofree char *stop = g_strdelimit(g_strdup(ifm_stop_reason_name(loop->stop)), "-", ' ');
-        ifm_measurement_warn(measurement,
-                             "the median's interval is %s, not the ±%.3g %% asked "
-                             "for (%s after %u runs)",
+        ifm_measurement_warn(measurement, "the median's interval is %s, not the ±%.3g %% asked for (%s after %u runs)",
                              width, 100 * protocol->ci_ratio, stop, measurement->samples_ns->len);
     }
 }
@@ -184,9 +178,7 @@ void ifm_measurement_describe_build(IfmMeasurement *measurement, IfmClock *clock
         ifm_measurement_warn(measurement, "a debug build: not the speed of a release build");
 }
 
-/* --- the loop
- * -----------------------------------------------------------------------------------------------------
- */
+/* --- the loop ----------------------------------------------------------------------------------------------------- */
 
 static const char *subject_name(const IfmSubject *subject)
 {
@@ -283,8 +275,8 @@ static gsize batch_size(const Loop *loop)
     return most > n ? MIN(wanted, most - n) : wanted;
 }
 
-/* One after the other, with nothing between but the clock. @n: (inout) how
- * many; how many were made */
+/* One after the other, with nothing between but the clock. @n: (inout) how many; how many
+ * were made */
 static gboolean run_batch(Loop *loop, gsize *n)
 {
     IfmCpuReading begin, end;
@@ -325,8 +317,7 @@ static void measure(Loop *loop)
     }
 }
 
-/* A run that was given up on the flag's word is none, and left nothing to
- * verify: the last check stands for those before.
+/* A run that was given up on the flag's word is none, and left nothing to verify: the last check stands for those before.
  */
 static gboolean was_given_up(Loop *loop)
 {
@@ -389,8 +380,7 @@ static void loop_init(Loop *loop)
     loop->cpu = ifm_clock_is_virtual(loop->clock) ? NULL : ifm_cpu_times_new(max);
 }
 
-/* A subject's FALSE without an error is mended here, so that a record always
- * has its reason. */
+/* A subject's FALSE without an error is mended here, so that a record always has its reason. */
 static void require_error(Loop *loop)
 {
     if (loop->error == NULL && loop->stop == IFM_STOP_INTERRUPTED && loop->samples.array->len == 0)

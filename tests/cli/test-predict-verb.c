@@ -129,11 +129,11 @@ static void write_foreign(const Bench *bench)
     static const char *const slow = "machine: slow\nflop_per_s: 50e9\nbytes_per_s: 20e9\ncores: 4\n",
                              *const quick = "machine: quick\nflop_per_s: 100e9\nbytes_per_s: 40e9\ncores: 4\n",
                              *const other = "machine: other\nflop_per_s: 70e9\nbytes_per_s: 30e9\ncores: 4\n";
-    g_autoptr(GString) csv = g_string_new("name,rows,columns,time,gpu\n");
+    g_autoptr(GString) csv = g_string_new("name,rows,columns,time,gpu,disturbed\n");
     for (int i = 0; i < 40; i++)
         for (int k = 1; k <= 2; k++)
-            g_string_append_printf(csv, "%s,%d,64,%.3f,%s\n", names[i % 5], 400 + 50 * i, (2000.0 + 500 * i) / k,
-                                   k == 1 ? "slow" : "quick");
+            g_string_append_printf(csv, "%s,%d,64,%.3f,%s,%d\n", names[i % 5], 400 + 50 * i, (2000.0 + 500 * i) / k,
+                                   k == 1 ? "slow" : "quick", i % 10 == 9);
     bench_write(bench, "foreign.csv", csv->str, csv->len);
     bench_write(bench, "slow.yaml", slow, strlen(slow));
     bench_write(bench, "quick.yaml", quick, strlen(quick));
@@ -141,9 +141,45 @@ static void write_foreign(const Bench *bench)
     bench_write(bench, "half.yaml", "machine: other\n", 15);
 }
 
-#define FOREIGN                                                                                                            \
-    "train foreign.csv -o several.json --no-evaluation --columns "                                                         \
-    "op=name,shape=rows*columns,latency_us=time,Machine=gpu,FLOP=2000*rows*columns,Input_Bytes=4*rows*columns"
+#define COLUMNS "op=name,shape=rows*columns,latency_us=time,Machine=gpu,FLOP=2000*rows*columns,Input_Bytes=4*rows*columns"
+#define FOREIGN "train foreign.csv -o several.json --no-evaluation --columns " COLUMNS
+
+/* (transfer full) The words of a page, one space between them. */
+static char *unwrapped(const char *page)
+{
+    g_autoptr(GRegex) gap = g_regex_new("\\s+", 0, 0, NULL);
+    return g_regex_replace_literal(gap, page, -1, 0, " ", 0, NULL);
+}
+
+/* None of what is to be said of a prediction hides another, in `predict` as in `evaluate`, and of a machine that was learnt
+ * from nothing is said of machines. */
+static void assert_warnings(const Bench *bench)
+{
+    static const char *const far = "machine: far\nflop_per_s: 900e9\nbytes_per_s: 90e9\ncores: 64\n";
+    static const char *const texts[] = { "outside of those that were learnt from: ", "the model is of another runtime: 0.1",
+                                         "rows that were disturbed while they were measured" };
+    static const char *const lines[] = { "predict " MODEL " --with mixed.json --all",
+                                         "evaluate " MODEL " --with mixed.json --no-kernels --all" };
+    g_auto(Ended) ended = { 0 };
+    bench_write(bench, "far.yaml", far, strlen(far));
+    run_line(bench,
+             "train foreign.csv -o mixed.json --no-evaluation --runtime 0.1 --machines slow.yaml --machines quick.yaml "
+             "--columns " COLUMNS ",Disturbed=disturbed",
+             &ended);
+    assert_status(&ended, 0);
+    for (gsize i = 0; i < G_N_ELEMENTS(lines); i++)
+        for (gsize is_far = 0; is_far < 2; is_far++)
+        {
+            g_autofree char *line = g_strdup_printf("%s --device %s", lines[i], is_far ? "far.yaml" : "quick");
+            run_line(bench, line, &ended);
+            assert_status(&ended, 0);
+            g_autofree char *all = g_strconcat(ended.out, ended.err, NULL);
+            g_autofree char *said = unwrapped(all);
+            for (gsize k = 0; k < G_N_ELEMENTS(texts); k++)
+                if ((strstr(said, texts[k]) != NULL) != (is_far || k > 0))
+                    g_error("%s: \"%s\": %s", line, texts[k], said);
+        }
+}
 
 /* Learns from several machines, and predicts for one of them and for one that was not measured. */
 static void test_machines(Bench *bench, gconstpointer data)
@@ -191,6 +227,7 @@ static void test_machines(Bench *bench, gconstpointer data)
     g_assert_cmpfloat(latencies[0], >, latencies[2]);
     run_line(bench, "profile " MODEL " --predict several.json --device other.yaml", &ended);
     assert_status(&ended, 0);
+    assert_warnings(bench);
     for (gsize i = 0; i < G_N_ELEMENTS(rows); i++)
     {
         run_line(bench, rows[i].line, &ended);

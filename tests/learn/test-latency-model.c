@@ -73,9 +73,12 @@ static void test_warning(void)
 {
     g_autoptr(IfmLatencyModel) model = train();
     g_autofree char *other = ifm_latency_model_warning(model, "b", "a runtime 1.2"),
-                    *newer = ifm_latency_model_warning(model, "a machine", "a runtime 1.3");
+                    *newer = ifm_latency_model_warning(model, "a machine", "a runtime 1.3"),
+                    *both = ifm_latency_model_warning(model, "b", "a runtime 1.3");
     g_assert_cmpstr(other, ==, "the model is of another machine: a machine, and this is b");
     g_assert_cmpstr(newer, ==, "the model is of another runtime: a runtime 1.2, and this is a runtime 1.3");
+    g_autofree char *joined = g_strjoin("; ", other, newer, NULL);
+    g_assert_cmpstr(both, ==, joined);
     g_assert_null(ifm_latency_model_warning(model, "a machine", NULL));
 }
 

@@ -290,8 +290,7 @@ static gboolean keep_row(const Setup *setup, IfmConvTuned *row)
 
 #define NO_GAIN                                                                                                            \
     "all layers are left to the runtime: what best chose for each takes %.3f times the runtime's time in the whole "       \
-    "model, "                                                                                                              \
-    "which is not told apart as faster"
+    "model, which is not told apart as faster"
 
 /* The graph with the runtime's kernels in place of what "best" chose, where that is no gain in the whole. @row: what is
  * known of it; NULL: it is measured    @key: of the row */
