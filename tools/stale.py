@@ -14,12 +14,13 @@ ROOT = os.path.abspath(os.path.join(os.path.dirname(os.path.abspath(__file__)), 
 DRAWN = re.compile("[\u2500-\u25ff\u2800-\u28ff]+")  # rules, strips, bars, marks
 UNIT = r"(?:[pnuµmkMG]?s|[KMGT]i?B(?:/s)?|[kMGT]?(?:FLOP|MAC)(?:/s|/B)?|m?[JW]|[kMG]?Hz|%|/s)"
 FIGURE = re.compile(rf"(?<![A-Za-z])[<>≤≥±×+\u2212-]*\d[\d.,:]*(?:[ \u00a0]?{UNIT}(?![A-Za-z]))?")
-NAME = re.compile(r"\S*[A-Za-z_]\S*\d\S*|\S*[_/:@#=](?=\S)\S*")  # of models, devices, kernels, files, settings
+# of models, devices, kernels, files, settings; of processors
+NAME = re.compile(r"\S*[A-Za-z_]\S*\d\S*|\S*[_/:@#=](?=\S)\S*|\b(?:AuthenticAMD|GenuineIntel|AMD|Intel|EPYC|Ryzen|Xeon|Core)\b")
 BREAK = re.compile(r"·|[.,;:)!?](?=[\s\u00a0]|$)|(?<=[\s\u00a0])\(")  # words across it need not follow each other in one text
 LITERAL = re.compile(r'"((?:[^"\\\n]|\\.)*)"')
 PLACE = re.compile(r"%[-+ #0*.\d]*(?:l|ll|z|j)?[a-zA-Z]|\x00")
 # What depends on the load of the machine and on the data: its line may come and go.
-SOMETIMES = {"warning", "next", "note"}
+SOMETIMES = {"warning", "next", "note", "disturbed"}
 
 
 def cells(line):

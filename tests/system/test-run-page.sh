@@ -73,6 +73,8 @@ other=${other//openvino:CPU@0/onnxruntime:CPU@1}
 
 check 'other figures, units and names are not stale' said "$now" "$other"
 check 'a line that may be said of other data is not stale' said "$now" "${now/other processes used 12 % of the processors/good enough to act on}"
+check 'nor is another processor, nor what a busy machine adds' said $'processor GenuineIntel, family 6, Intel(R) Xeon(R)\ndisturbed   9 rows' \
+    'processor AuthenticAMD, family 26, AMD EPYC'
 check 'a changed word is stale' stale certainty "$now" "${now/confidence/of certainty}"
 check 'a changed head of a table is stale' stale 'ended so' "$now" "${now/stop reason/ended so}"
 check 'a label that the page lacks is stale' stale trust "$now" "$(grep -v trust <<<"$now")"
