@@ -196,6 +196,19 @@ static IfmRegionRun **find_idle(IfmRegion *region, const int64_t (*shapes)[4], i
     return *at != NULL ? at : NULL;
 }
 
+static size_t idle_bytes(const IfmRegion *region)
+{
+    return region->options.max_idle_bytes > 0 ? region->options.max_idle_bytes : IDLE_BYTES;
+}
+
+static size_t arena_bytes(const IfmRegion *region)
+{
+    size_t n = 0;
+    for (const RegionArena *arena = region->arenas; arena != NULL; arena = arena->next)
+        n += arena->n_floats * sizeof(float);
+    return n;
+}
+
 /* One that is large enough, or any to be replaced. */
 static RegionArena *find_arena(IfmRegion *region, size_t n_floats)
 {
@@ -261,7 +274,7 @@ IfmRegionRun *ifm_region_take(IfmRegion *region, const int64_t (*shapes)[4], Ifm
 /* Takes those out that are not kept. (transfer full) They are linked. */
 static IfmRegionRun *trim(IfmRegion *region)
 {
-    const size_t most = region->options.max_idle_bytes > 0 ? region->options.max_idle_bytes : IDLE_BYTES;
+    const size_t most = idle_bytes(region);
     const int n_threads = MAX(region->options.n_threads, 1);
     IfmRegionRun *dropped = NULL;
     size_t n_sizes = 0, n_kept = 0, n_bytes = 0;
@@ -305,16 +318,21 @@ void ifm_region_give_back(IfmRegion *region, IfmRegionRun *run)
     if (region->options.is_timed)
         run->ran_ns = now_ns() - run->taken_ns;
     pthread_mutex_lock(&region->mutex);
-    if (run->arena != NULL)
+    RegionArena *spare = run->arena;
+    if (spare != NULL &&
+        (region->arenas == NULL || arena_bytes(region) + spare->n_floats * sizeof(float) <= idle_bytes(region)))
     {
-        run->arena->next = region->arenas;
-        region->arenas = run->arena;
-        run->arena = NULL;
+        spare->next = region->arenas;
+        region->arenas = spare;
+        spare = NULL;
     }
+    run->arena = NULL;
     run->next = region->idle;
     region->idle = run;
     IfmRegionRun *dropped = trim(region);
     pthread_mutex_unlock(&region->mutex);
+    if (spare != NULL)
+        arena_free(spare);
     if (dropped != NULL)
         drop_runs(region, dropped);
 }

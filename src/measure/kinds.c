@@ -305,5 +305,7 @@ IfmMeasurement *ifm_runner_measure(IfmRunner *runner, const IfmCaseKind *kind, c
         best = is_better ? again : best;
         json_object_set_new(best->environment, "attempts", json_integer(attempt));
     }
+    if (is_whole(best) && json_is_false(json_object_get(best->environment, "disturbed")))
+        ifm_idle_gate_renew(runner->gate);
     return best;
 }

@@ -53,6 +53,11 @@ void ifm_idle_gate_spend(IfmIdleGate *gate, gint64 ns)
     gate->left_ns = MAX(gate->left_ns - ns, 0);
 }
 
+void ifm_idle_gate_renew(IfmIdleGate *gate)
+{
+    gate->left_ns = gate->patience_ns;
+}
+
 /* Takes @now for the place where a window begins. */
 static void mark(json_t **place, gint64 *place_ns, json_t *now, gint64 now_ns)
 {
@@ -94,7 +99,7 @@ gint64 ifm_idle_gate_wait(IfmIdleGate *gate, const int *cores, gsize n_cores, co
     {
         if (look(gate, cores, n_cores, &share) && !(share > IFM_OTHERS_DISTURB))
         {
-            gate->left_ns = gate->patience_ns;
+            ifm_idle_gate_renew(gate);
             return waited_ns;
         }
         if (waited_ns >= most_ns)

@@ -84,9 +84,11 @@ G_DEFINE_AUTOPTR_CLEANUP_FUNC(IfmIdleGate, ifm_idle_gate_free)
  * they were idle since, it does not wait. @interrupted: (atomic) (optional)    Returns: how long it waited, ns */
 gint64 ifm_idle_gate_wait(IfmIdleGate *gate, const int *cores, gsize n_cores, const gint *interrupted);
 
-/** ifm_idle_gate_is_patient: whether something may still be measured again.    ifm_idle_gate_spend: what that took */
+/** ifm_idle_gate_is_patient: whether something may still be measured again.    ifm_idle_gate_spend: what that took
+ * ifm_idle_gate_renew: nothing disturbed a measurement: there is as much patience as at first */
 gboolean ifm_idle_gate_is_patient(const IfmIdleGate *gate);
 void ifm_idle_gate_spend(IfmIdleGate *gate, gint64 ns);
+void ifm_idle_gate_renew(IfmIdleGate *gate);
 
 /* Memory and waiting time of a process. */
 

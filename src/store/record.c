@@ -242,6 +242,8 @@ void ifm_measurement_set_summary(IfmMeasurement *self, const IfmSummary *summary
 gboolean ifm_measurement_is_disturbed(const IfmMeasurement *self)
 {
     const json_t *mark = json_object_get(self->environment, "disturbed");
+    if (g_strcmp0(ifm_member_text(self->environment, "clock_kind"), "virtual") == 0)
+        return FALSE; /* nothing disturbs what is simulated */
     return mark != NULL ? json_is_true(mark) : ifm_member_number(self->environment, "others_ratio") > OTHERS_DISTURB;
 }
 

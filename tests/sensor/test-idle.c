@@ -174,6 +174,10 @@ static void test_never(void)
     assert_within(ifm_idle_gate_wait(gate, &first, 1, NULL), 4000, 5300);
     g_assert_false(ifm_idle_gate_is_patient(gate));
     g_assert_cmpint(ifm_idle_gate_wait(gate, &first, 1, NULL), ==, 0);
+    ifm_idle_gate_renew(gate); /* a measurement was not disturbed */
+    assert_within(ifm_idle_gate_wait(gate, &first, 1, NULL), 5000, 5300);
+    ifm_idle_gate_renew(none);
+    g_assert_false(ifm_idle_gate_is_patient(none));
     machine_end(&machine);
 }
 

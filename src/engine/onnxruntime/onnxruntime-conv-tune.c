@@ -176,17 +176,18 @@ static gboolean read_profile(Tuner *self, GError **error)
 
 /* --- what came of it -------------------------------------------------------------------------------------------------- */
 
-/* The runtime's kernel keeps a layer unless the fastest algorithm is told apart from it. */
+/* The runtime's kernel keeps a layer unless the fastest algorithm is told apart from it; also where it was never timed. */
 static void set_choice(const OrtRoundsLayer *layer)
 {
     IfmConvTuned *row = ((OrtConvLayer *)layer->user)->key;
     const int own = ifm_ort_rounds_fastest(layer, ORT_CONV_CANDIDATES);
-    const int best = ifm_ort_rounds_is_faster(layer, own, RUNTIME) ? own : RUNTIME;
+    const gboolean is_timed = layer->times_ns[RUNTIME]->len > 0;
+    const int best = is_timed && ifm_ort_rounds_is_faster(layer, own, RUNTIME) ? own : RUNTIME;
     g_free(row->algorithm);
     row->algorithm = ifm_conv_tuned_name(best == RUNTIME ? IFM_CONV_RUNTIME : (IfmConvAlgorithm)(best % IFM_N_CONV_FIXED),
                                          best != RUNTIME && best >= IFM_N_CONV_FIXED);
-    row->time_ns = ifm_ort_rounds_time(layer, best);
-    row->runtime_ns = ifm_ort_rounds_time(layer, RUNTIME);
+    row->time_ns = best != RUNTIME || is_timed ? ifm_ort_rounds_time(layer, best) : 0;
+    row->runtime_ns = is_timed ? ifm_ort_rounds_time(layer, RUNTIME) : 0;
 }
 
 /* The rows go to @found. */

@@ -226,6 +226,12 @@ gboolean ifm_ort_request_prepare(IfmRequest *request, GError **error)
     return bind(request, error);
 }
 
+static gboolean check_rank(const IfmRequest *request, size_t rank, GError **error)
+{
+    return rank <= IFM_MAX_RANK || ifm_error_refuse(error, "%s: an output has %zu dimensions, more than %d",
+                                                    request->compiled->who, rank, IFM_MAX_RANK);
+}
+
 /* A copy in the host's memory. (transfer full) */
 static OrtValue *copy_to_host(IfmRequest *request, const OrtValue *value, GError **error)
 {
@@ -238,7 +244,7 @@ static OrtValue *copy_to_host(IfmRequest *request, const OrtValue *value, GError
     OrtValue *made = NULL;
     const gboolean ok = check(request, api->GetTensorTypeAndShape(value, &info), error) &&
                         check(request, api->GetTensorElementType(info, &type), error) &&
-                        check(request, api->GetDimensionsCount(info, &rank), error) && rank <= IFM_MAX_RANK &&
+                        check(request, api->GetDimensionsCount(info, &rank), error) && check_rank(request, rank, error) &&
                         check(request, api->GetDimensions(info, shape, rank), error) &&
                         check(request, api->GetAllocatorWithDefaultOptions(&allocator), error) &&
                         check(request, api->CreateTensorAsOrtValue(allocator, shape, rank, type, &made), error) &&
@@ -301,7 +307,7 @@ gboolean ifm_ort_output(IfmRequest *request, gsize port, IfmTensor *tensor, GErr
     void *data = NULL;
     gboolean ok = check(request, api->GetTensorTypeAndShape(value, &info), error) &&
                   check(request, api->GetTensorElementType(info, &type), error) &&
-                  check(request, api->GetDimensionsCount(info, &rank), error) && rank <= IFM_MAX_RANK &&
+                  check(request, api->GetDimensionsCount(info, &rank), error) && check_rank(request, rank, error) &&
                   check(request, api->GetDimensions(info, shape, rank), error) &&
                   (type == ONNX_TENSOR_ELEMENT_DATA_TYPE_STRING
                        ? read_texts(request, port, (int)rank, shape, tensor, error)

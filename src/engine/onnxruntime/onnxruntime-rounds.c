@@ -91,7 +91,7 @@ static gboolean run_candidate(OrtRounds *self, int candidate, GError **error)
         {
             const OrtRoundsLayer *layer = self->layers->pdata[i];
             const double ns = self->took(layer, self->user);
-            if (layer->can[candidate] && !layer->is_hopeless[candidate])
+            if (ns >= 0 && layer->can[candidate] && !layer->is_hopeless[candidate])
                 g_array_append_val(layer->times_ns[candidate], ns);
         }
     }
