@@ -17,7 +17,7 @@ tests()
     for path in "${@:2}"; do
         paths+=(-p "$path")
     done
-    "$qemu" -cpu "$cpu" "$1" --GTestSubprocess "${paths[@]}"
+    timeout "$limit_s" "$qemu" -cpu "$cpu" "$1" --GTestSubprocess "${paths[@]}"
 }
 
 # profile MODEL OPTION...: the outputs are right by the reference. The worker is emulated, too.
@@ -25,15 +25,31 @@ profile()
 {
     printf '#!/bin/sh\nexec %s -cpu %s %s "$@"\n' "$qemu" "$cpu" "$worker" >worker
     chmod +x worker
-    IFM_WORKER=$scratch/worker "$qemu" -cpu "$cpu" "$program" profile "$@" -q -t 1 --warmup 0 --runs 2 --no-peak --json - \
-        -o "$scratch/out" >profile.json && grep -q '"status": "passed"' profile.json && ! grep -q '"status": "failed"' profile.json
+    IFM_WORKER=$scratch/worker timeout "$limit_s" "$qemu" -cpu "$cpu" "$program" profile "$@" -q -t 1 --warmup 0 --runs 2 --no-peak --json - \
+        -o "$scratch/out" >profile.json || return
+    grep -q '"status": "passed"' profile.json && ! grep -q '"status": "failed"' profile.json
 }
 
 with_conv()
 {
-    profile "$root/tests/data/preact-resnet.onnx" -d onnxruntime:CPU --conv implicit_gemm --conv-fallback direct || return 1
+    profile "$root/tests/data/preact-resnet.onnx" -d onnxruntime:CPU --conv implicit_gemm --conv-fallback direct || return
     [[ $(grep -c "\"implementation\": \"patches packed .*, $isa " profile.json) -gt 0 ]]
 }
+
+# Some processors emulate the multiply-adds of another a hundred times slower than others do; then a test is left out.
+limit_s=110
+emulated()
+{
+    local name=$1 status=0
+    shift
+    "$@" >"$scratch/emulated.log" 2>&1 || status=$?
+    if [[ $status -eq 124 ]]; then
+        skip "$name" "not done in $limit_s s: this processor emulates it too slowly"
+    else
+        check "$name" eval "cat '$scratch/emulated.log'; exit_with $status"
+    fi
+}
+exit_with() { return "$1"; }
 
 # Each network of an exporter by one of the algorithms, which take turns.
 exported()
@@ -55,23 +71,23 @@ done
 while read -r name isa paths; do
     cpu=$name # what qemu lacks of it is left out
     [[ $name != Haswell ]] || cpu=Haswell-noTSX,-invpcid,-pcid,-x2apic,-tsc-deadline
-    check "$name: oneDNN's direct kernels" tests "$kernels" "/convolution/$isa/fused/direct" "/convolution/$isa/grid/direct"
+    emulated "$name: oneDNN's direct kernels" tests "$kernels" "/convolution/$isa/fused/direct" "/convolution/$isa/grid/direct"
     # shellcheck disable=SC2086 # several paths
-    check "$name: convolutions in ONNX Runtime's graph" tests "$graphs" $paths
+    emulated "$name: convolutions in ONNX Runtime's graph" tests "$graphs" $paths
     if [[ -d $IFM_TEST_NETWORKS ]]; then
-        check "$name: networks of exporters" exported
+        emulated "$name: networks of exporters" exported
     else
         skip "$name: networks of exporters" 'no python3 with torch and onnx (IFM_TEST_PYTHON names another one)'
     fi
     for device in onnxruntime:CPU openvino:CPU; do
         if "$program" devices | grep -q "^$device  *available"; then
-            check "$name: profile on $device" profile small-cnn -d $device
+            emulated "$name: profile on $device" profile small-cnn -d $device
         else
             skip "$name: profile on $device" "no $device on this machine"
         fi
     done
     if "$program" devices | grep -q '^onnxruntime:CPU  *available'; then
-        check "$name: profile --conv" with_conv
+        emulated "$name: profile --conv" with_conv
     else
         skip "$name: profile --conv" 'no onnxruntime:CPU on this machine'
     fi
