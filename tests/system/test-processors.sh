@@ -37,7 +37,7 @@ with_conv()
 }
 
 # Some processors emulate the multiply-adds of another a hundred times slower than others do; then a test is left out.
-limit_s=110
+limit_s=60
 emulated()
 {
     local name=$1 status=0
