@@ -74,9 +74,13 @@ IfmLatencyModel *cli_latency_model(const char *path, const char **device, GError
     if (model == NULL)
         return NULL;
     const IfmMachine *machine = *device != NULL ? ifm_latency_model_find_machine(model, *device) : NULL;
-    if (machine == NULL && *device != NULL && is_description(*device) &&
-        (machine = described = ifm_machine_read(*device, error)) == NULL)
-        return NULL;
+    if (machine == NULL && *device != NULL && is_description(*device))
+    {
+        described = ifm_machine_read(*device, error);
+        if (described == NULL)
+            return NULL;
+        machine = described;
+    }
     if (machine != NULL)
         *device = DEVICE;
     return ifm_latency_model_place(model, machine, error) ? g_steal_pointer(&model) : NULL;

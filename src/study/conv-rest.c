@@ -83,7 +83,7 @@ void conv_network_of_point(ConvNetwork *network, const IfmConvPoint *point)
     const json_t *costs = measurement != NULL ? json_object_get(measurement->breakdown, "costs") : NULL;
     *network = (ConvNetwork){ 0 };
     add_convolutions(network, point->layers);
-    for (gsize i = 0; i < json_array_size(costs) && i < measurement->nodes->len; i++)
+    for (gsize i = 0; measurement != NULL && i < json_array_size(costs) && i < measurement->nodes->len; i++)
     {
         const IfmNodeRow *node = measurement->nodes->pdata[i];
         const json_t *cost = json_array_get(costs, i);

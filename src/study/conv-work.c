@@ -16,7 +16,8 @@ gboolean conv_is_known(const IfmConvLayer *layer)
 /* Of one group. */
 static double channels_of(const IfmConvLayer *layer)
 {
-    return (double)(layer->in_channels / layer->groups);
+    const gint64 channels = layer->in_channels / layer->groups;
+    return (double)channels;
 }
 
 static double outputs_of(const IfmConvLayer *layer)
