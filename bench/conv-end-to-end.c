@@ -24,6 +24,7 @@
 #include <glib/gstdio.h>
 
 #include "bench.h"
+#include "conv-study.h"
 #include "measure/measure-private.h"
 #include "profile/tune.h"
 
@@ -101,40 +102,6 @@ typedef struct
 static void say(const char *what, const GError *error)
 {
     fprintf(stderr, "conv-end-to-end: %s: %s\n", what, error != NULL ? error->message : "failed");
-}
-
-static void give_up(const char *what, const GError *error)
-{
-    say(what, error);
-    exit(1);
-}
-
-/* --- one inference ---------------------------------------------------------------------------------------------------- */
-
-/* Timed: one run of a subject, on its own thread. */
-typedef struct
-{
-    IfmModelSubject *subject;
-    double time_ms;
-} Timed;
-
-static void time_once(void *user)
-{
-    Timed *timed = user;
-    const IfmSubject slots = ifm_model_subject_slots(timed->subject);
-    g_autoptr(GError) error = NULL;
-    g_autoptr(IfmClock) clock = ifm_clock_new_real();
-    const gint64 began_ns = ifm_clock_now_ns(clock);
-    if (!slots.run(slots.self, &error))
-        give_up(slots.name, error);
-    timed->time_ms = (double)(ifm_clock_now_ns(clock) - began_ns) / 1e6;
-}
-
-static double run_once(IfmModelSubject *subject)
-{
-    Timed timed = { .subject = subject };
-    ifm_compiled_invoke(subject->compiled, 0, time_once, &timed);
-    return timed.time_ms;
 }
 
 /* --- models ----------------------------------------------------------------------------------------------------------- */
@@ -317,8 +284,8 @@ static void run_rounds(IfmModelSubject *const *subjects, const Series *series)
         for (int i = 0; i < N_SUBJECTS; i++)
         {
             const int at = (i + round + WARMUP) % N_SUBJECTS;
-            run_once(subjects[at]); /* with its own data in the caches, as in a series */
-            const double time_ms = run_once(subjects[at]);
+            conv_infer_ms(subjects[at], 1); /* with its own data in the caches, as in a series */
+            const double time_ms = conv_infer_ms(subjects[at], 1);
             if (round >= 0)
                 series->times_ms[at][round] = time_ms;
         }
@@ -332,10 +299,10 @@ static json_t *choices_of(const IfmModelSubject *subject, const Opened *opened)
     const gsize n_inputs = ifm_model_n_inputs(opened->model);
     g_autofree IfmTensor *inputs = g_new0(IfmTensor, n_inputs);
     if (!ifm_model_make_inputs(opened->model, opened->bindings, opened->n_bindings, 1, inputs, &error))
-        give_up("inputs", error);
+        conv_study_fail("inputs", error);
     g_autoptr(IfmEffectiveConfig) effective = ifm_compiled_effective_config(subject->compiled, inputs, &error);
     if (effective == NULL)
-        give_up("what ran", error);
+        conv_study_fail("what ran", error);
     for (guint i = 0; effective->convolutions != NULL && i < effective->convolutions->len; i++)
     {
         const char *name = ((const IfmConvLayer *)effective->convolutions->pdata[i])->algorithm;
@@ -410,7 +377,7 @@ static void keep(const Bench *bench, const char *key, json_t *found)
     json_object_set(bench->state, key, found);
     g_autofree char *text = json_dumps(bench->state, JSON_INDENT(1));
     if (bench->state_path != NULL && !ifm_file_save(bench->state_path, text, strlen(text), &error))
-        give_up(bench->state_path, error);
+        conv_study_fail(bench->state_path, error);
 }
 
 static void load_state(Bench *bench)
@@ -421,7 +388,7 @@ static void load_state(Bench *bench)
         return;
     json_decref(bench->state);
     if ((bench->state = ifm_json_load(bench->state_path, &error)) == NULL || !json_is_object(bench->state))
-        give_up(bench->state_path, error);
+        conv_study_fail(bench->state_path, error);
 }
 
 /* --- what is said ------------------------------------------------------------------------------------------------------
@@ -593,9 +560,9 @@ static void read_options(Bench *bench, int *argc, char ***argv)
     g_autoptr(GOptionContext) context = g_option_context_new("[MODEL …]");
     g_option_context_add_main_entries(context, entries, NULL);
     if (!g_option_context_parse(context, argc, argv, &error))
-        give_up("options", error);
+        conv_study_fail("options", error);
     if (bench->rounds < 6)
-        give_up("--rounds: 6 or more are expected, fewer have no interval", NULL);
+        conv_study_fail("--rounds: 6 or more are expected, fewer have no interval", NULL);
     if (bench->state_path == NULL && !bench_is_quick())
         bench->state_path = g_build_filename(build != NULL ? build : "build", "conv-end-to-end.json", NULL);
     check_names((const char *const *)*argv + 1);
@@ -619,7 +586,7 @@ int main(int argc, char **argv)
     bench.processor = processor_name();
     bench.folder = g_dir_make_tmp("conv-end-to-end-XXXXXX", &error);
     if (bench.folder == NULL)
-        give_up("a folder", error);
+        conv_study_fail("a folder", error);
     gboolean good = TRUE;
     printf("%s\n", bench.processor);
     for (gsize i = 0; i < G_N_ELEMENTS(networks); i++)

@@ -1,7 +1,7 @@
 /*
  * What regions are worth: whole networks whose supported nodes are one operator for each region, against one operator for
  * each node, in the same blocked channels with the same kernels. Images of 224, f32, batch 1, one pinned core. Both take
- * turns in one process: a round is one inference of each, after one that is not counted, and which begins alternates. The
+ * turns in one process: a round is two inferences of each, after two that are not counted, and which begins alternates. The
  * ratio is of a round: how many times as long the operators one by one take. Fails where a whole 95 % interval lies
  * below 1.
  *
@@ -16,6 +16,7 @@
 #include <zoo/zoo.h>
 
 #include "bench.h"
+#include "conv-study.h"
 #include "measure/measure-private.h"
 
 enum
@@ -25,12 +26,6 @@ enum
     WHOLE = 0,
     APART = 1,
 };
-
-static void give_up(const char *what, const GError *error)
-{
-    fprintf(stderr, "conv-regions: %s: %s\n", what, error != NULL ? error->message : "failed");
-    exit(1);
-}
 
 /* As the runtime's rules for any processor leave it, which is what is tuned. (transfer full) */
 static IfmModel *optimise(IfmEngine *engine, IfmModel *network, const char *path)
@@ -43,7 +38,7 @@ static IfmModel *optimise(IfmEngine *engine, IfmModel *network, const char *path
     g_autoptr(IfmCompiled) compiled = ifm_engine_compile(engine, network, spec, &options, &error);
     IfmModel *optimised = compiled != NULL ? ifm_model_open(path, &error) : NULL;
     if (optimised == NULL)
-        give_up(path, error);
+        conv_study_fail(path, error);
     return optimised;
 }
 
@@ -63,30 +58,6 @@ static IfmModelSubject *subject_new(IfmEngine *engine, IfmModel *network, const 
     g_autoptr(IfmModel) saved = ifm_model_open(path, error);
     *n = report.n_regions;
     return saved != NULL ? ifm_model_subject_new(engine, saved, &model_case, IFM_COMPILE_MEASURED, error) : NULL;
-}
-
-typedef struct
-{
-    IfmModelSubject *subject;
-    double time_ms;
-} Timed;
-
-static void time_once(void *user)
-{
-    Timed *timed = user;
-    const IfmSubject slots = ifm_model_subject_slots(timed->subject);
-    g_autoptr(GError) error = NULL;
-    const gint64 began_us = g_get_monotonic_time();
-    if (!slots.run(slots.self, &error) || !slots.run(slots.self, &error))
-        give_up(slots.name, error);
-    timed->time_ms = (double)(g_get_monotonic_time() - began_us) / 2e3;
-}
-
-static double run_once(IfmModelSubject *subject)
-{
-    Timed timed = { .subject = subject };
-    ifm_compiled_invoke(subject->compiled, 0, time_once, &timed);
-    return timed.time_ms;
 }
 
 /* Returns: FALSE where the bound is broken. */
@@ -111,7 +82,7 @@ static gboolean run_network(const char *name, const char *folder)
     g_autoptr(IfmModel) built = ifm_zoo_build(name, (const char *const[]){ NULL }, 1, &error);
     g_autofree char *graph = g_strdup_printf("%s/%s.onnx", folder, name);
     if (engine == NULL || built == NULL)
-        give_up(name, error);
+        conv_study_fail(name, error);
     g_autoptr(IfmModel) network = optimise(engine, built, graph);
     IfmModelSubject *subjects[2];
     guint n_regions[2];
@@ -119,7 +90,7 @@ static gboolean run_network(const char *name, const char *folder)
     {
         g_autofree char *path = g_strdup_printf("%s/%s-%d.onnx", folder, name, i);
         if ((subjects[i] = subject_new(engine, network, path, i == APART, &n_regions[i], &error)) == NULL)
-            give_up(name, error);
+            conv_study_fail(name, error);
     }
     g_autofree double *ratios = g_new0(double, n), *times_ms = g_new0(double, n);
     for (int round = -WARMUP; round < n; round++)
@@ -128,8 +99,8 @@ static gboolean run_network(const char *name, const char *folder)
         for (int i = 0; i < 2; i++)
         {
             const int at = (i + round + WARMUP) % 2;
-            run_once(subjects[at]);
-            now_ms[at] = run_once(subjects[at]);
+            conv_infer_ms(subjects[at], 2);
+            now_ms[at] = conv_infer_ms(subjects[at], 2);
         }
         if (round < 0)
             continue;
@@ -151,7 +122,7 @@ int main(int argc, char **argv)
     IfmTemporary folder = { 0 };
     gboolean good = TRUE;
     if (!ifm_temporary_make(&folder, &error))
-        give_up("a folder", error);
+        conv_study_fail("a folder", error);
     for (gsize i = 0; names[i] != NULL && (i == 0 || argc > 1 || !bench_is_quick()); i++)
         good &= run_network(names[i], folder.path);
     ifm_temporary_clear(&folder);

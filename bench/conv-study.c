@@ -30,3 +30,31 @@ IfmStudyTables *conv_study_measure(const char *path, const char *folder)
         conv_study_fail(path, error);
     return points;
 }
+
+/* Timed: runs of a subject. */
+typedef struct
+{
+    IfmModelSubject *subject;
+    int n;
+    double time_ms;
+} Timed;
+
+static void time_runs(void *user)
+{
+    Timed *timed = user;
+    const IfmSubject slots = ifm_model_subject_slots(timed->subject);
+    g_autoptr(GError) error = NULL;
+    g_autoptr(IfmClock) clock = ifm_clock_new_real();
+    const gint64 began_ns = ifm_clock_now_ns(clock);
+    for (int i = 0; i < timed->n; i++)
+        if (!slots.run(slots.self, &error))
+            conv_study_fail(slots.name, error);
+    timed->time_ms = (double)(ifm_clock_now_ns(clock) - began_ns) / 1e6 / timed->n;
+}
+
+double conv_infer_ms(IfmModelSubject *subject, int n)
+{
+    Timed timed = { .subject = subject, .n = n };
+    ifm_compiled_invoke(subject->compiled, 0, time_runs, &timed);
+    return timed.time_ms;
+}

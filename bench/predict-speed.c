@@ -2,8 +2,8 @@
  * What predicting a model's latency costs in a warm process, once its kernels are known: medians of many rounds on one
  * thread, without load and under it. Bounds: 10 ms a model, and 0.3 ms for 60 distinct kernels without load.
  *
- *     predict-speed [LATENCY.json MODEL…]: as of `inferometer predict`; else what predict-quality's study learnt, and some
- *     models of the zoo    IFM_BENCH_STUDY=kernels-quick: of that study
+ *     predict-speed [LATENCY.json MODEL…]: as of `inferometer predict`; else what is learnt from predict-quality's kernels,
+ *     and some models of the zoo    IFM_BENCH_STUDY=kernels-quick: from that study's
  */
 #include <base/base.h>
 #include <inferometer/predict.h>
@@ -48,18 +48,25 @@ static guint count_distinct(const IfmKernelRecords *records)
     return g_hash_table_size(seen);
 }
 
+/* Disturbed rows, too: they change what is predicted, not how long it takes. (transfer full) */
+static IfmLatencyModel *learn_collected(GError **error)
+{
+    const char *named = g_getenv("IFM_BENCH_STUDY");
+    const char *study = named != NULL ? named : bench_is_quick() ? "kernels-few" : "kernels";
+    g_autofree char *path = g_build_filename("out", study, "kernels.csv", NULL);
+    g_autoptr(IfmKernelSamples) samples = ifm_kernel_samples_read(path, error);
+    IfmLearnOptions options = { 0 };
+    ifm_options_init(ifm_learn_options, &options);
+    options.allow_disturbed = TRUE;
+    return samples != NULL ? ifm_learn_train(samples, &options, error) : NULL;
+}
+
 int main(int argc, char **argv)
 {
     static const char *const usual[] = { "resnet18", "bert", "resnet50", "densenet121", NULL };
-    const char *named = g_getenv("IFM_BENCH_STUDY");
-    g_autofree char *learnt = g_build_filename("out",
-                                               named != NULL      ? named
-                                               : bench_is_quick() ? "kernels-few"
-                                                                  : "kernels",
-                                               "latency.json", NULL);
     const char *const *texts = argc > 2 ? (const char *const *)argv + 2 : usual;
     g_autoptr(GError) error = NULL;
-    g_autoptr(IfmLatencyModel) model = ifm_latency_model_read(argc > 1 ? argv[1] : learnt, &error);
+    g_autoptr(IfmLatencyModel) model = argc > 1 ? ifm_latency_model_read(argv[1], &error) : learn_collected(&error);
     const IfmLoadState load = { 0.6, 0, (double)NAN, NULL };
     gboolean good = TRUE;
     if (model == NULL)

@@ -182,6 +182,9 @@ extern "C"
      * processor on this one. Returns: (transfer none) NULL where it is not set, or empty */
     const char *ifm_blocked_max_isa(void);
 
+    /** ifm_blocked_now_ns: by a clock that never goes back, from an arbitrary moment. */
+    int64_t ifm_blocked_now_ns(void);
+
     /** ifm_blocked_supports: whether an algorithm can do a layer, without making it. @shape: complete
      * @why: (out) (nullable) where it cannot: IFM_BLOCKED_UNSUPPORTED and a few words, such as "stride 2" */
     bool ifm_blocked_supports(const IfmBlockedShape *shape, IfmBlockedAlgorithm algorithm, const IfmBlockedOptions *options,

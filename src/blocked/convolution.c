@@ -9,6 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <time.h>
 
 static const char *const names[IFM_N_BLOCKED_ALGORITHMS] = {
     [IFM_BLOCKED_DIRECT] = "direct",
@@ -54,6 +55,13 @@ const char *ifm_blocked_max_isa(void)
 {
     const char *most = getenv("IFM_CONV_ISA");
     return most != NULL && most[0] != '\0' ? most : NULL;
+}
+
+int64_t ifm_blocked_now_ns(void)
+{
+    struct timespec now;
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    return now.tv_sec * INT64_C(1000000000) + now.tv_nsec;
 }
 
 bool ifm_blocked_fail(IfmBlockedError *error, IfmBlockedCode code, const char *format, ...)

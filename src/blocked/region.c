@@ -3,7 +3,6 @@
 
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
 /* Runs that are kept for the next caller: one of each of the last sizes; more of them, for several callers at once, and of
  * older sizes, as long as all together own no more than so many bytes. */
@@ -240,16 +239,9 @@ static RegionArena *grow_arena(RegionArena *arena, size_t n_floats)
     return NULL;
 }
 
-static int64_t now_ns(void)
-{
-    struct timespec now;
-    clock_gettime(CLOCK_MONOTONIC, &now);
-    return now.tv_sec * INT64_C(1000000000) + now.tv_nsec;
-}
-
 IfmRegionRun *ifm_region_take(IfmRegion *region, const int64_t (*shapes)[4], IfmBlockedError *error)
 {
-    const int64_t now = region->options.is_timed ? now_ns() : 0;
+    const int64_t now = region->options.is_timed ? ifm_blocked_now_ns() : 0;
     pthread_mutex_lock(&region->mutex);
     const int n_threads = MAX(region->options.n_threads, 1);
     IfmRegionRun **at = find_idle(region, shapes, n_threads), *run = at != NULL ? *at : NULL;
@@ -316,7 +308,7 @@ static void drop_runs(IfmRegion *region, IfmRegionRun *dropped)
 void ifm_region_give_back(IfmRegion *region, IfmRegionRun *run)
 {
     if (region->options.is_timed)
-        run->ran_ns = now_ns() - run->taken_ns;
+        run->ran_ns = ifm_blocked_now_ns() - run->taken_ns;
     pthread_mutex_lock(&region->mutex);
     RegionArena *spare = run->arena;
     if (spare != NULL &&
@@ -424,12 +416,12 @@ static void run_layer(IfmRegionRun *run, const RegionWork *work, IfmBlockedParal
 {
     RegionLayer *layer = &run->layers[work->step->layer];
     const bool is_timed = run->region->options.is_timed, has_sum = work->step->n_values > 1;
-    const int64_t began = is_timed ? now_ns() : 0;
+    const int64_t began = is_timed ? ifm_blocked_now_ns() : 0;
     const float *input = work->from[0].buffer < 0 ? run->inputs[run->values[work->step->values[0]].nchw]
                                                   : region_address(run, work->from[0]);
     ifm_blocked_conv_run(layer->conv, input, has_sum ? region_address(run, work->from[1]) : NULL,
                          region_address(run, work->to), parallel, user);
-    layer->ran_ns = is_timed ? now_ns() - began : 0;
+    layer->ran_ns = is_timed ? ifm_blocked_now_ns() - began : 0;
 }
 
 void ifm_region_run(IfmRegionRun *run, const float *const *inputs, float *const *outputs, IfmBlockedParallel parallel,

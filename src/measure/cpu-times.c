@@ -115,7 +115,9 @@ static double waited_ratio(const IfmCpuTimes *self, const char *scope, int n_thr
         return (double)NAN;
     if (scope != NULL)
         return CLAMP(1 - cpu_ns / wall_ns, 0, 1);
-    return self->delayed_ns >= 0 ? (double)self->delayed_ns / wall_ns / MAX(n_threads, 1) : (double)NAN;
+    if (self->delayed_ns < 0 || n_threads < 1)
+        return (double)NAN;
+    return CLAMP((double)self->delayed_ns / wall_ns / n_threads, 0, 1);
 }
 
 /* @values: double, of which the order is lost */

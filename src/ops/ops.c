@@ -8,7 +8,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
 struct IfmOps
 {
@@ -67,20 +66,13 @@ typedef struct
 static atomic_uintptr_t last_meeting;
 static _Thread_local uintptr_t met; /* the last one of this thread */
 
-static int64_t now_ns(void)
-{
-    struct timespec now;
-    clock_gettime(CLOCK_MONOTONIC, &now);
-    return now.tv_sec * INT64_C(1000000000) + now.tv_nsec;
-}
-
 static void meet(void *data, size_t index)
 {
     Meeting *meeting = data;
     if (met != meeting->id)
         atomic_fetch_add(&meeting->n_threads, 1);
     met = meeting->id;
-    while (atomic_load(&meeting->n_threads) < meeting->n_processors && now_ns() < meeting->until_ns)
+    while (atomic_load(&meeting->n_threads) < meeting->n_processors && ifm_blocked_now_ns() < meeting->until_ns)
         sched_yield();
 }
 
@@ -93,7 +85,7 @@ static int n_processors(void)
 
 static int count_threads(const OrtApi *api, const OrtKernelContext *context)
 {
-    Meeting meeting = { .n_processors = n_processors(), .until_ns = now_ns() + MEET_NS };
+    Meeting meeting = { .n_processors = n_processors(), .until_ns = ifm_blocked_now_ns() + MEET_NS };
     meeting.id = atomic_fetch_add(&last_meeting, 1) + 1;
     OrtStatus *status = api->KernelContext_ParallelFor(context, meet, MOST_TASKS, 0, &meeting);
     if (status != NULL)

@@ -43,7 +43,8 @@ json_t *ifm_sensor_snapshot(const char *root);
  * ifm_sensor_environment: The environment of a measurement: two snapshots, their differences, and one warning (a line) for
  * each condition that makes the measurement doubtful.
  * @machine, @before, @after: (nullable) borrowed; NULL or null where unknown
- * @cores: [n_cores] those that were measured; 0: all
+ * @cores: [n_cores] those that were measured; 0: all. Of these "cores_others_ratio" is, at least: what the caller and its
+ * descendants used elsewhere is taken for use of them, since the kernel counts no process by core.
  * Returns: (transfer full) {"machine", "before", "after", "others_ratio", "cores_others_ratio", "steal_ratio",
  * "throttled_ratio", "warnings": [...]}
  */

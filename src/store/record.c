@@ -2,6 +2,7 @@
 #include <base/fields.h>
 #include <base/statistics.h>
 #include <math.h>
+#include <sensor/sensor.h>
 #include <store/store.h>
 #include <string.h>
 #include <sys/random.h>
@@ -237,14 +238,13 @@ void ifm_measurement_set_summary(IfmMeasurement *self, const IfmSummary *summary
         ifm_summary_compute(NULL, 0, NAN, &self->summary);
 }
 
-#define OTHERS_DISTURB 0.10 /* of the processors, in records without the mark */
-
 gboolean ifm_measurement_is_disturbed(const IfmMeasurement *self)
 {
     const json_t *mark = json_object_get(self->environment, "disturbed");
     if (g_strcmp0(ifm_member_text(self->environment, "clock_kind"), "virtual") == 0)
         return FALSE; /* nothing disturbs what is simulated */
-    return mark != NULL ? json_is_true(mark) : ifm_member_number(self->environment, "others_ratio") > OTHERS_DISTURB;
+    /* in records without the mark: of the processors */
+    return mark != NULL ? json_is_true(mark) : ifm_member_number(self->environment, "others_ratio") > IFM_OTHERS_DISTURB;
 }
 
 const json_t *ifm_measurement_result(const IfmMeasurement *self, const char *path)

@@ -6,6 +6,7 @@
 #include <base/statistics.h>
 #include <document/summary.h>
 #include <document/words.h>
+#include <sensor/sensor.h>
 
 #include "results.h"
 #include "store.h"
@@ -13,11 +14,10 @@
 
 /* What a measurement says for and against itself. */
 
-/* Shares of the processors, of the first value, above which a figure is to be used with care, and not at all. */
+/* Shares of the processors, of the first value, above which a figure is to be used with care, and not at all; what disturbs
+ * it (sensor.h) is not to be used. */
 #define OTHERS_CARE 0.03
-#define OTHERS_BAD 0.10
 #define STEAL_CARE 0.01
-#define STEAL_BAD 0.05
 #define DRIFT_BAD 0.10
 #define WIDTH_BAD 0.25 /* half an interval, of the median */
 
@@ -35,19 +35,18 @@ static void check_disturbance(IfmDocument *document, const json_t *environment)
     g_autofree char *used = ifm_say_per_cent(others), *taken = ifm_say_per_cent(steal),
                     *waited = ifm_say_per_cent(throttled);
     const char *why = ifm_member_text(environment, "disturbed_why");
-    g_autofree char *said = g_strdup_printf("other processes used %s of the processors", used);
     if (isfinite(others))
-        ifm_document_check(document, level_of(others, OTHERS_CARE, OTHERS_BAD), "other processes used %s of the processors",
-                           used);
+        ifm_document_check(document, level_of(others, OTHERS_CARE, IFM_OTHERS_DISTURB),
+                           "other processes used %s of the processors", used);
     else
         ifm_document_check(document, IFM_TRUST_UNCHECKED, "what other processes used is not known");
-    if (why != NULL && g_strcmp0(why, said) != 0)
+    if (why != NULL && !(others > IFM_OTHERS_DISTURB || steal > IFM_STEAL_DISTURB || throttled > IFM_STEAL_DISTURB))
         ifm_document_check(document, IFM_TRUST_BAD, "disturbed: %s", why);
     if (steal > 0)
-        ifm_document_check(document, level_of(steal, STEAL_CARE, STEAL_BAD), "the hypervisor took %s of the processors",
-                           taken);
+        ifm_document_check(document, level_of(steal, STEAL_CARE, IFM_STEAL_DISTURB),
+                           "the hypervisor took %s of the processors", taken);
     if (throttled > 0)
-        ifm_document_check(document, level_of(throttled, STEAL_CARE, STEAL_BAD),
+        ifm_document_check(document, level_of(throttled, STEAL_CARE, IFM_STEAL_DISTURB),
                            "the control group's quota held tasks up for %s of the time", waited);
 }
 

@@ -147,6 +147,7 @@ static void learn(IfmKernelsOutcome *outcome, const IfmStudyTables *points)
         outcome->why = g_strdup(trouble->message);
         return;
     }
+    outcome->warning = ifm_latency_model_warning(outcome->model, NULL, NULL);
     g_autoptr(GArray) whole = list_whole(points);
     for (guint i = 0; i < whole->len; i++)
         add_verdict(outcome, whole, &g_array_index(whole, Whole, i));
@@ -174,6 +175,7 @@ void ifm_kernels_outcome_free(IfmKernelsOutcome *outcome)
     ifm_kernel_samples_free(outcome->samples);
     ifm_latency_model_free(outcome->model);
     g_free(outcome->why);
+    g_free(outcome->warning);
     if (outcome->records != NULL)
         g_ptr_array_unref(outcome->records);
     if (outcome->verdicts != NULL)

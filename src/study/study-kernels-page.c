@@ -238,9 +238,8 @@ void ifm_kernels_say(IfmDocument *document, const IfmKernelsOutcome *outcome, co
         ifm_document_verdict(document, "%zu kernel%s measured; nothing is learnt of them", n, n == 1 ? " was" : "s were");
     if (outcome->model != NULL && !isnan(outcome->mape_loaded))
         ifm_document_verdict_more(document, "%s under load", loaded);
-    g_autofree char *disturbed = outcome->model != NULL ? ifm_latency_model_warning(outcome->model, NULL, NULL) : NULL;
-    if (disturbed != NULL)
-        ifm_document_check(document, IFM_TRUST_CARE, "%s", disturbed);
+    if (outcome->warning != NULL)
+        ifm_document_check(document, IFM_TRUST_CARE, "%s", outcome->warning);
 }
 
 static void add_verdicts(IfmDocument *document, const IfmKernelsOutcome *outcome)

@@ -203,13 +203,14 @@ typedef struct
 } IfmModelVerdict;
 
 /** IfmKernelsOutcome: what a study of kernels comes to. @samples: those of its kernels    @model: what is learnt from all
- * of them; NULL where nothing can be, and @why    @verdicts: IfmModelVerdict, models in the order of the study
+ * of them; NULL where nothing can be, and @why    @warning: ifm_latency_model_warning() of it    @verdicts:
+ * IfmModelVerdict, models in the order of the study
  * @mape: mean of |predicted / measured - 1| without load; NaN without held-out models    @mape_loaded: under load */
 typedef struct
 {
     IfmKernelSamples *samples;
     IfmLatencyModel *model;
-    char *why;
+    char *why, *warning;
     GPtrArray *records; /* IfmKernelRecords* of the held-out models */
     GArray *verdicts;
     double mape, mape_loaded;

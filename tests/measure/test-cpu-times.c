@@ -80,9 +80,10 @@ static const Row rows[] = {
       1.0 / 3,
       "[10000000,10000000]",
       "[1]" },
-    { "another, of unknown number", 0, 0, { { 1, 10, 0, 10, 0, 1 } }, NULL, NAN, 10, 0, "[]", "[]" },
+    { "another, of unknown number", 0, 0, { { 1, 10, 0, 10, 0, 1 } }, NULL, NAN, 10, NAN, "[]", "[]" },
     { "several threads", 2, 5, { { 1, 10, 10, 20, 0, 0 }, { 1, 15, 15, 30, 1, 0 } }, NULL, NAN, 10, 0.1, "[]", "[1]" },
     { "several, and no count of waiting", 2, -1, { { 1, 10, 10, 20, 0, 0 } }, NULL, NAN, 10, NAN, "[]", "[]" },
+    { "several, which wait longer than all of it", 2, 35, { { 1, 10, 10, 20, 0, 0 } }, NULL, NAN, 10, 1, "[]", "[]" },
     { "a pool that spins", 1, 0, { { 1, 10, 10, 20, 0, 0 } }, NULL, NAN, 10, 0, "[]", "[]" },
     { "a device", 1, 0, { { 1, 10, 1, 1, 0, 1 }, { 1, 10, 1, 1, 0, 1 } }, NULL, NAN, 10, 0, "[]", "[]" },
 };

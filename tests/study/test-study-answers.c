@@ -228,10 +228,11 @@ static void test_kernels_verdict(void)
         gboolean is_learnt;
         double mape, mape_loaded, slow_downs[2];
         gsize n_loads, n;
-        const char *wanted;
+        const char *wanted, *warning;
     } rows[] = {
         { TRUE, 0.1, NAN, { 2 }, 1, 8, "Models that were held out are predicted with a MAPE of 10 % |  |" },
         { TRUE, 0.1, 0.2, { 2 }, 1, 8, "Models that were held out are predicted with a MAPE of 10 % | 20 % under load |" },
+        { TRUE, 0.1, NAN, { 2 }, 1, 8, "care 3 rows were disturbed", "3 rows were disturbed" },
         { FALSE, NAN, NAN, { 1.5, 2 }, 2, 8, "Under load the median kernel takes at most 2.00 times as long |" },
         { FALSE, NAN, NAN, { 1, 0.9 }, 2, 8, "Under no load does the median kernel take longer than unloaded |" },
         { FALSE, NAN, NAN, { 0 }, 0, 8, "8 kernels were measured; nothing is learnt of them |" },
@@ -242,7 +243,8 @@ static void test_kernels_verdict(void)
         IfmDocument *document = ifm_document_new("study", NULL);
         const IfmKernelsOutcome outcome = { .model = rows[i].is_learnt ? (IfmLatencyModel *)(void *)&learnt : NULL,
                                             .mape = rows[i].mape,
-                                            .mape_loaded = rows[i].mape_loaded };
+                                            .mape_loaded = rows[i].mape_loaded,
+                                            .warning = (char *)rows[i].warning };
         g_autoptr(GArray) loads = g_array_new(FALSE, TRUE, sizeof(IfmLoadRow));
         for (gsize k = 0; k < rows[i].n_loads; k++)
         {

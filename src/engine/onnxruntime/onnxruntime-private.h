@@ -39,6 +39,7 @@ typedef struct
 {
     IfmCompiled base;
     OrtSession *session;
+    guint n_sessions;   /* that there were: a later one may have the address of an earlier */
     char **input_names; /* [ports], in port order, as Run takes them */
     char **output_names;
     /* with options.convolutions: */
@@ -68,7 +69,7 @@ typedef struct
     OrtValue **outputs;
     /* where tensors stay on the device (ifm_ort_keeps_tensors()): */
     OrtIoBinding *binding; /* inputs as they were when it was made, in the device's memory; NULL: it is to be made */
-    OrtSession *bound;     /* that it is of */
+    guint bound;           /* which of the compile's sessions it is of */
     GPtrArray *texts;      /* of outputs that are texts, by port: GByteArray*; NULL: none was looked at */
     gboolean *is_kept;     /* [outputs]: made before the inference (fixed shape, or the caller's memory) */
     /* stored before RunAsync() and loaded in its callback: the order between the two threads does not rest on what the

@@ -39,18 +39,27 @@ static void judged_free(gpointer data)
 
 /* --- the runtime's nodes ---------------------------------------------------------------------------------------------- */
 
+static gboolean is_graph_input(const IfmModel *graph, const char *tensor)
+{
+    for (gsize i = 0; i < ifm_model_n_inputs(graph); i++)
+        if (g_str_equal(ifm_model_input(graph, i)->name, tensor))
+            return TRUE;
+    return FALSE;
+}
+
 /* Back from the region's outputs to its inputs: the runtime has fused nodes and put reorders between them, but a tensor
  * that another node reads keeps its name. @names: (inout) of the nodes on the way    Returns: how many are convolutions, or
- * G_MAXUINT where one has no name. */
+ * G_MAXUINT where one has no name, or the way leads past the region's inputs to one of the graph. */
 static guint walk(const IfmModel *graph, GPtrArray *tensors, GHashTable *ends, GHashTable *names)
 {
     guint n_convs = 0;
     while (tensors->len > 0)
     {
         const char *tensor = g_ptr_array_steal_index_fast(tensors, tensors->len - 1);
-        const gssize at = g_hash_table_contains(ends, tensor) ? -1 : ifm_model_producer(graph, tensor);
+        const gboolean is_end = g_hash_table_contains(ends, tensor);
+        const gssize at = is_end ? -1 : ifm_model_producer(graph, tensor);
         const IfmNode *node = at >= 0 ? ifm_model_node(graph, (gsize)at) : NULL;
-        if (node != NULL && *node->name == '\0')
+        if ((node != NULL && *node->name == '\0') || (!is_end && is_graph_input(graph, tensor)))
             return G_MAXUINT;
         if (node == NULL || g_hash_table_contains(names, node->name))
             continue;

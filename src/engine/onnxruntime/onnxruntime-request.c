@@ -208,7 +208,7 @@ static gboolean bind(IfmRequest *request, GError **error)
         ok = check(request, api->BindInput(self->binding, compiled->input_names[i], self->inputs[i]), error);
     ok = ok && bind_outputs(request, device, error) && check(request, api->SynchronizeBoundInputs(self->binding), error);
     api->ReleaseMemoryInfo(own);
-    self->bound = compiled->session;
+    self->bound = compiled->n_sessions;
     if (!ok)
         unbind(request);
     return ok;
@@ -220,7 +220,7 @@ gboolean ifm_ort_request_prepare(IfmRequest *request, GError **error)
     const OrtCompiled *compiled = (const OrtCompiled *)request->compiled;
     if (!ifm_ort_profile_prepare(request, error))
         return FALSE;
-    if (!ifm_ort_keeps_tensors(request->compiled) || (self->binding != NULL && self->bound == compiled->session))
+    if (!ifm_ort_keeps_tensors(request->compiled) || (self->binding != NULL && self->bound == compiled->n_sessions))
         return TRUE;
     unbind(request);
     return bind(request, error);

@@ -411,6 +411,7 @@ gboolean ifm_ort_session_open(OrtCompiled *compiled, GError **error)
         return FALSE;
     gboolean ok = set_threads(&setup) && set_graph(&setup) && set_saving(&setup) && set_profiling(&setup) &&
                   set_device(&setup) && set_vendor(&setup) && create_session(&setup);
+    compiled->n_sessions++;
     engine->api->ReleaseSessionOptions(setup.options);
     g_autofree char *weights = weights_path(compiled);
     if (weights != NULL)
