@@ -209,6 +209,24 @@ typedef struct
     double mape, median, weighted, within, covered, noise;
 } IfmLearnError;
 
+/** IfmLearnLeftOut: a kernel without load, by what was learnt from kernels of other configurations. @kernel_id, @op_type:
+ * borrowed from the samples    @of_model: it is one of a model, not of other sizes */
+typedef struct
+{
+    const char *kernel_id, *op_type;
+    gboolean of_model;
+    double measured_ns, predicted_ns;
+} IfmLearnLeftOut;
+
+/** IfmLearnChoice: whether a kernel may be learnt from. */
+typedef gboolean (*IfmLearnChoice)(const IfmKernelSample *sample, gpointer user);
+
+/** ifm_learn_left_out: By cross-validation over configurations; the same samples give the same. @may: NULL: all
+ * Returns: (transfer full) IfmLearnLeftOut, of all kernels whoever may be learnt from; NULL with the errors of
+ * ifm_learn_train(). */
+GArray *ifm_learn_left_out(const IfmKernelSamples *samples, const IfmLearnOptions *options, IfmLearnChoice may,
+                           gpointer user, GError **error);
+
 /* --- evaluating ---------------------------------------------------------------------------------------------------- */
 
 /** IfmEvaluated: a model, or with @record a kernel of it (its first digest), @times: how often it is in the model. @load:

@@ -46,25 +46,33 @@ static char *shape_of(const IfmKernelRecord *record)
     return g_string_free(text, FALSE);
 }
 
+StudyKernel *study_kernel_from_json(const json_t *json, GError **error)
+{
+    g_autoptr(StudyKernel) kernel = g_new0(StudyKernel, 1);
+    if (!ifm_record_from_json(kernel, study_kernel_fields, json, "kernels[]", NULL, error) ||
+        (kernel->record = ifm_kernel_record_from_json(kernel->json, "kernels[]", error)) == NULL)
+        return NULL;
+    if (kernel->id == NULL || kernel->base == NULL || kernel->models == NULL)
+    {
+        ifm_error_set(error, IFM_ERROR_CORRUPT, "kernels[]: no kernel of a study");
+        return NULL;
+    }
+    kernel->round = MAX(kernel->round, 1);
+    kernel->shape = shape_of(kernel->record);
+    kernel->families = families_of(kernel->models);
+    return g_steal_pointer(&kernel);
+}
+
 static GHashTable *kernels_of(const IfmStudyTables *points, GError **error)
 {
     g_autoptr(GHashTable) kernels = g_hash_table_new_full(g_str_hash, g_str_equal, NULL, (GDestroyNotify)study_kernel_free);
     const json_t *list = ifm_member(points->definition, "kernels");
     for (gsize i = 0; i < json_array_size(list); i++)
     {
-        g_autoptr(StudyKernel) kernel = g_new0(StudyKernel, 1);
-        if (!ifm_record_from_json(kernel, study_kernel_fields, json_array_get(list, i), "kernels[]", NULL, error) ||
-            (kernel->record = ifm_kernel_record_from_json(kernel->json, "kernels[]", error)) == NULL)
+        StudyKernel *kernel = study_kernel_from_json(json_array_get(list, i), error);
+        if (kernel == NULL)
             return NULL;
-        if (kernel->id == NULL || kernel->base == NULL || kernel->models == NULL)
-        {
-            ifm_error_set(error, IFM_ERROR_CORRUPT, "kernels[%zu]: no kernel of a study", i);
-            return NULL;
-        }
-        kernel->shape = shape_of(kernel->record);
-        kernel->families = families_of(kernel->models);
         g_hash_table_replace(kernels, kernel->id, kernel);
-        kernel = NULL;
     }
     return g_steal_pointer(&kernels);
 }

@@ -32,7 +32,7 @@ typedef struct
     GArray *cores;                            /* int: 0: same, 1: other */
     char *prometheus;                         /* NULL: none */
     GPtrArray *queries;                       /* IfmScalar* */
-    gint64 shapes, loaded, visits, batch;
+    gint64 shapes, rounds, loaded, visits, batch;
     guint32 seed;
 
     GPtrArray *asked;       /* char*: the models as kernels are asked for */
@@ -42,7 +42,10 @@ typedef struct
     GPtrArray *query_texts; /* char* "NAME=PROMQL", NULL-terminated */
     char *level;            /* of the optimisation of the models' graphs; NULL until they were looked for */
     gint64 cache_bytes;     /* of the last level; 0: not read yet */
-    GPtrArray *kernels;     /* StudyKernel*; NULL until they were looked for */
+    GPtrArray *kernels;     /* StudyKernel*, round by round; NULL until they were looked for */
+    GHashTable *known;      /* digest -> StudyKernel* of these */
+    guint n_own;            /* of @kernels: those of the models, which come first */
+    gint64 round;           /* the last that was chosen */
     GError *error;          /* why there are none */
 } KernelAxes;
 
@@ -61,6 +64,10 @@ static const IfmRecordField kernels_fields[] = {
               .help = "what inputs are fed, NAME=FILE, NAME=VALUE or NAME=LOW..HIGH as profile --input has it"),
     IFM_FIELD(INT64, KernelAxes, shapes, .min = 1, .max = 100000, .fallback = "400",
               .help = "how many kernels: the distinct ones of the models first, then others of sizes around theirs"),
+    IFM_FIELD(INT64, KernelAxes, rounds, .min = 1, .max = 100, .fallback = "1",
+              .help =
+                  "in how many rounds those of other sizes are chosen: first around each kernel alike, then, once these "
+                  "are measured, around the operators whose prediction errs most, weighted by their time"),
     IFM_FIELD(INT64, KernelAxes, loaded, .min = 0, .max = 100000, .fallback = "60",
               .help = "how many of them are also measured under load"),
     IFM_FIELD(INT64, KernelAxes, visits, .min = 1, .max = 100, .fallback = "3",
@@ -123,6 +130,7 @@ static void clear(IfmStudy *study)
     g_array_unref(axes->stress);
     g_ptr_array_unref(axes->query_texts);
     g_clear_pointer(&axes->kernels, g_ptr_array_unref);
+    g_clear_pointer(&axes->known, g_hash_table_unref);
     g_free(axes->level);
     g_clear_error(&axes->error);
 }
@@ -245,7 +253,7 @@ static gboolean read_axes(IfmStudy *study, StudyText *text, GError **error)
 /* --- kernels ------------------------------------------------------------------------------------------------------------
  */
 
-static StudyKernel *add_kernel(KernelAxes *axes, GHashTable *known, const IfmKernelRecord *record, const char *base)
+static StudyKernel *add_kernel(KernelAxes *axes, const IfmKernelRecord *record, const char *base)
 {
     StudyKernel *kernel = g_new0(StudyKernel, 1);
     kernel->record = ifm_kernel_record_copy(record);
@@ -256,8 +264,9 @@ static StudyKernel *add_kernel(KernelAxes *axes, GHashTable *known, const IfmKer
     kernel->id = ifm_kernel_record_stem(kernel->record);
     kernel->base = g_strdup(base != NULL ? base : kernel->id);
     kernel->models = g_strdup("");
+    kernel->round = axes->round;
     g_ptr_array_add(axes->kernels, kernel);
-    g_hash_table_insert(known, kernel->record->digest, kernel);
+    g_hash_table_insert(axes->known, kernel->record->digest, kernel);
     return kernel;
 }
 
@@ -285,7 +294,7 @@ static IfmKernelRecords *records_of(const IfmStudy *study, const char *asked, GE
     return ifm_kernel_records_open(asked, &options, error);
 }
 
-static gboolean add_models(IfmStudy *study, KernelAxes *axes, GHashTable *known, GError **error)
+static gboolean add_models(IfmStudy *study, KernelAxes *axes, GError **error)
 {
     for (guint i = 0; i < axes->models->len; i++)
     {
@@ -296,9 +305,9 @@ static gboolean add_models(IfmStudy *study, KernelAxes *axes, GHashTable *known,
         for (guint k = 0; k < records->kernels->len; k++)
         {
             const IfmKernelRecord *record = records->kernels->pdata[k];
-            StudyKernel *kernel = g_hash_table_lookup(known, record->digest);
+            StudyKernel *kernel = g_hash_table_lookup(axes->known, record->digest);
             if (kernel == NULL && can_measure(record))
-                kernel = add_kernel(axes, known, record, NULL);
+                kernel = add_kernel(axes, record, NULL);
             if (kernel == NULL || is_last(kernel->models, axes->models->pdata[i]))
                 continue;
             char *models = g_strconcat(kernel->models, *kernel->models != '\0' ? ";" : "", axes->models->pdata[i], NULL);
@@ -311,20 +320,59 @@ static gboolean add_models(IfmStudy *study, KernelAxes *axes, GHashTable *known,
 
 #define MAX_TRIES 20
 
-/* Others in turn, so that each kernel of the models has about as many around it. */
-static void add_shapes(KernelAxes *axes, GHashTable *known)
+/* Around these in turn, so that each has about as many around it. @bases: StudyKernel*    @until: so many kernels in all */
+static void add_around(KernelAxes *axes, const GPtrArray *bases, guint until, GRand *random)
 {
-    const guint n_own = axes->kernels->len;
-    g_autoptr(GRand) random = g_rand_new_with_seed(axes->seed);
-    for (guint tries = 0; n_own > 0 && tries < n_own * MAX_TRIES && axes->kernels->len < (guint)axes->shapes; tries++)
+    for (guint tries = 0; bases->len > 0 && tries < bases->len * MAX_TRIES && axes->kernels->len < until; tries++)
     {
-        const StudyKernel *base = axes->kernels->pdata[tries % n_own];
+        const StudyKernel *base = bases->pdata[tries % bases->len];
         g_autoptr(IfmKernelRecord) other = ifm_kernel_vary(base->record, g_rand_int(random));
-        if (other != NULL && !g_hash_table_contains(known, other->digest))
-            add_kernel(axes, known, other, base->id);
+        if (other != NULL && !g_hash_table_contains(axes->known, other->digest))
+            add_kernel(axes, other, base->id);
     }
-    if (axes->kernels->len > (guint)axes->shapes)
-        g_ptr_array_set_size(axes->kernels, (gint)axes->shapes);
+}
+
+/* The models' own kernels of an operator; NULL: of all. (transfer container) */
+static GPtrArray *list_own(const KernelAxes *axes, const char *op_type)
+{
+    GPtrArray *own = g_ptr_array_new();
+    for (guint i = 0; i < axes->n_own; i++)
+    {
+        StudyKernel *kernel = axes->kernels->pdata[i];
+        if (op_type == NULL || g_str_equal(kernel->record->name, op_type))
+            g_ptr_array_add(own, kernel);
+    }
+    return own;
+}
+
+/* How many kernels there are once a round has its own. */
+static guint n_until(const IfmStudy *study, gint64 round)
+{
+    const KernelAxes *axes = study->own;
+    const gint64 others = MAX(axes->shapes - (gint64)axes->n_own, 0);
+    return (guint)(axes->n_own + (study->in_parts ? others : others * round / axes->rounds));
+}
+
+/* @needs: StudyNeed; what they leave, since sizes around a kernel are few, goes to all alike */
+static void add_shapes(const IfmStudy *study, const GArray *needs)
+{
+    KernelAxes *axes = study->own;
+    g_autoptr(GRand) random = g_rand_new_with_seed(axes->seed + (guint32)axes->round - 1);
+    const guint until = n_until(study, axes->round), n_new = until - MIN(axes->kernels->len, until);
+    for (guint i = 0; needs != NULL && i < needs->len; i++)
+    {
+        const StudyNeed *need = &g_array_index(needs, StudyNeed, i);
+        g_autoptr(GPtrArray) own = list_own(axes, need->op_type);
+        const guint some = (guint)ceil(need->share * (double)n_new);
+        add_around(axes, own, MIN(axes->kernels->len + some, until), random);
+    }
+    g_autoptr(GPtrArray) all = list_own(axes, NULL);
+    add_around(axes, all, until, random);
+}
+
+static const StudyKernel *last_of(const KernelAxes *axes)
+{
+    return axes->kernels->pdata[axes->kernels->len - 1];
 }
 
 /* Looked for once: it takes the runtime. */
@@ -333,16 +381,22 @@ static const GPtrArray *kernels_of(IfmStudy *study)
     KernelAxes *axes = study->own;
     if (axes->kernels != NULL || study->devices->len == 0)
         return axes->kernels;
-    g_autoptr(GHashTable) known = g_hash_table_new(g_str_hash, g_str_equal);
+    axes->known = g_hash_table_new(g_str_hash, g_str_equal);
     axes->kernels = g_ptr_array_new_with_free_func((GDestroyNotify)study_kernel_free);
-    gboolean good = add_models(study, axes, known, &axes->error);
+    axes->round = 1;
+    gboolean good = add_models(study, axes, &axes->error);
     for (guint i = 0; good && i < axes->held_out->len; i++)
     {
         HeldOut *model = axes->held_out->pdata[i];
         good = (model->records = records_of(study, model->asked, &axes->error)) != NULL;
     }
     if (good)
-        add_shapes(axes, known);
+    {
+        for (; axes->kernels->len > (guint)axes->shapes; g_ptr_array_set_size(axes->kernels, (gint)axes->kernels->len - 1))
+            g_hash_table_remove(axes->known, last_of(axes)->record->digest);
+        axes->n_own = axes->kernels->len;
+        add_shapes(study, NULL);
+    }
     else
         g_ptr_array_set_size(axes->kernels, 0);
     return axes->kernels;
@@ -441,19 +495,30 @@ static void add_visit(IfmStudy *study, int phase, IfmStudyDevice *device, Visit 
     }
 }
 
-/* All kernels once a visit, in another order each time. Which of them come under load, in each visit, is drawn from all of
- * them. */
-static void span_device(IfmStudy *study, int phase, IfmStudyDevice *device, gint64 threads)
+/* (transfer full) StudyKernel* of a round */
+static GPtrArray *list_round(const KernelAxes *axes, gint64 round)
+{
+    GPtrArray *kernels = g_ptr_array_new();
+    for (guint i = 0; i < axes->kernels->len; i++)
+        if (((const StudyKernel *)axes->kernels->pdata[i])->round == round)
+            g_ptr_array_add(kernels, axes->kernels->pdata[i]);
+    return kernels;
+}
+
+/* All kernels of a round once a visit, in another order each time. Which of them come under load, in each visit, is drawn
+ * from those of the first round, in which whole models are measured, too. */
+static void span_device(IfmStudy *study, int phase, IfmStudyDevice *device, gint64 threads, gint64 round)
 {
     const KernelAxes *axes = study->own;
-    const GPtrArray *kernels = axes->kernels;
-    g_autoptr(GRand) random = g_rand_new_with_seed(axes->seed);
+    g_autoptr(GPtrArray) kernels = list_round(axes, round);
+    const gsize n_loaded = round == 1 ? MIN(kernels->len, (gsize)axes->loaded) : 0;
+    g_autoptr(GRand) random = g_rand_new_with_seed(axes->seed + (guint32)round - 1);
     g_autoptr(GArray) conditions = list_conditions(axes), idle = g_array_new(FALSE, FALSE, sizeof(Condition));
     g_autofree gsize *order = g_new(gsize, MAX(kernels->len, 1)), *chosen = g_new(gsize, MAX(kernels->len, 1));
     g_autoptr(GHashTable) loaded = g_hash_table_new(g_direct_hash, g_direct_equal);
     g_array_append_vals(idle, conditions->data, 1);
     shuffle(random, chosen, kernels->len);
-    for (gsize i = 0; i < MIN(kernels->len, (gsize)axes->loaded); i++)
+    for (gsize i = 0; i < n_loaded; i++)
         g_hash_table_add(loaded, kernels->pdata[chosen[i]]);
     for (gint64 visit = 1; visit <= axes->visits; visit++)
     {
@@ -464,21 +529,77 @@ static void span_device(IfmStudy *study, int phase, IfmStudyDevice *device, gint
             add_visit(study, phase, device, (Visit){ .kernel = kernel, .visit = visit, .threads = threads },
                       g_hash_table_contains(loaded, kernel) ? conditions : idle, random);
         }
-        for (guint i = 0; i < axes->held_out->len; i++)
+        for (guint i = 0; round == 1 && i < axes->held_out->len; i++)
             add_visit(study, phase, device,
                       (Visit){ .model = axes->held_out->pdata[i], .visit = visit, .threads = threads }, conditions, random);
     }
 }
 
-static void span(IfmStudy *study, int phase)
+static void span_round(IfmStudy *study, int phase, gint64 round)
 {
     const KernelAxes *axes = study->own;
-    if (kernels_of(study) == NULL)
-        return;
     for (guint i = 0; i < study->devices->len; i++)
         for (guint t = 0; t < MAX(axes->threads->len, 1); t++)
             span_device(study, phase, study->devices->pdata[i],
-                        axes->threads->len > 0 ? g_array_index(axes->threads, gint64, t) : 0);
+                        axes->threads->len > 0 ? g_array_index(axes->threads, gint64, t) : 0, round);
+}
+
+static void span(IfmStudy *study, int phase)
+{
+    if (kernels_of(study) != NULL)
+        span_round(study, phase, 1);
+}
+
+/* --- later rounds -------------------------------------------------------------------------------------------------------
+ */
+
+static void recall_kernel(KernelAxes *axes, const StudyKernel *kernel)
+{
+    const StudyKernel *base = NULL;
+    for (guint i = 0; base == NULL && i < axes->n_own; i++)
+        if (g_str_equal(((const StudyKernel *)axes->kernels->pdata[i])->id, kernel->base))
+            base = axes->kernels->pdata[i];
+    if (base == NULL || axes->kernels->len >= (guint)axes->shapes ||
+        g_hash_table_contains(axes->known, kernel->record->digest))
+        return;
+    axes->round = MAX(axes->round, kernel->round);
+    add_kernel(axes, kernel->record, base->id)->round = kernel->round;
+}
+
+/* A manifest of another program may hold anything: what is none is left. */
+static void recall(IfmStudy *study, const json_t *definition)
+{
+    KernelAxes *axes = study->own;
+    const json_t *list = json_object_get(definition, "kernels");
+    for (gsize i = 0; axes->n_own > 0 && i < json_array_size(list); i++)
+    {
+        g_autoptr(StudyKernel) kernel = study_kernel_from_json(json_array_get(list, i), NULL);
+        if (kernel != NULL && kernel->round > 1 && kernel->round <= axes->rounds)
+            recall_kernel(axes, kernel);
+    }
+    for (gint64 round = 2; round <= axes->round; round++)
+        span_round(study, ((const IfmStudyDevice *)study->devices->pdata[0])->phase, round);
+}
+
+static gboolean refine(IfmStudy *study, int phase, const IfmStudyTables *tables, GError **error)
+{
+    KernelAxes *axes = study->own;
+    const IfmStudyDevice *device = study->devices->pdata[0];
+    if (device->phase != phase || axes->kernels == NULL)
+        return TRUE;
+    g_autoptr(IfmKernelSamples) samples = ifm_study_kernel_samples(tables, error);
+    if (samples == NULL)
+        return FALSE;
+    const guint n = axes->kernels->len;
+    g_autoptr(GArray) needs = axes->round < axes->rounds ? study_kernel_needs(samples) : NULL;
+    while (axes->kernels->len == n && axes->round < axes->rounds)
+    {
+        axes->round++;
+        add_shapes(study, needs);
+    }
+    if (axes->kernels->len > n)
+        span_round(study, phase, axes->round);
+    return TRUE;
 }
 
 /* --- for the runner -----------------------------------------------------------------------------------------------------
@@ -621,12 +742,14 @@ const IfmRecordField study_kernel_fields[] = {
     { IFM_RECORD(STRING, StudyKernel, id) },
     { IFM_RECORD(STRING, StudyKernel, base) },
     { IFM_RECORD(STRING, StudyKernel, models) },
+    { IFM_RECORD(INT64, StudyKernel, round), .sparse = TRUE },
     { IFM_RECORD_AS(JSON, StudyKernel, json, "record") },
     { NULL },
 };
 
 static const IfmRecordField definition_fields[] = {
     { IFM_RECORD(TEXTS, KernelAxes, models) },
+    { IFM_RECORD(INT64, KernelAxes, rounds), .sparse = TRUE },
     { IFM_RECORD(INT64, KernelAxes, visits) },
     { IFM_RECORD(SERIES, KernelAxes, levels) },
     { IFM_RECORD(STRING, KernelAxes, level) },
@@ -670,6 +793,8 @@ const StudyKind study_kind_kernels = {
     .clear = clear,
     .clear_case = clear_case,
     .span = span,
+    .recall = recall,
+    .refine = refine,
     .export_files = export_files,
     .fill = fill,
     .drop = drop,

@@ -110,6 +110,27 @@ static const IfmField load_fields[] = {
     { NULL },
 };
 
+#define ROUND(member) IFM_MEMBER(IfmRoundRow, member)
+
+static const IfmField round_fields[] = {
+    { "round", "round", IFM_FIELD_INTEGER, ROUND(round), .flags = IFM_FIELD_KEY },
+    { "kernels", "kernels", IFM_FIELD_INTEGER, ROUND(n_kernels) },
+    { "most", "most are", IFM_FIELD_TEXT, ROUND(most) },
+    { "mape", "MAPE", IFM_FIELD_RATIO, ROUND(mape) },
+    { "weighted", "time-weighted", IFM_FIELD_RATIO, ROUND(weighted) },
+    { NULL },
+};
+
+static void add_rounds(IfmDocument *document, const IfmStudyTables *points, const IfmKernelSamples *samples)
+{
+    g_autoptr(GArray) rounds = ifm_kernel_round_rows(points, samples);
+    if (rounds->len == 0)
+        return;
+    ifm_document_question(document, "Did more kernels help?", NULL);
+    ifm_document_heading(document, "The models' own kernels, predicted from other configurations of the rounds until then");
+    ifm_document_rows(document, "rounds", round_fields, g_steal_pointer(&rounds));
+}
+
 #define FAR_BELOW 0.03 /* of the time: a load that misses by more is mentioned */
 
 /* Loads that did not reach what was asked, as beside a kernel on the same core, which takes its share. */
@@ -295,5 +316,6 @@ void ifm_kernels_add(IfmDocument *document, const IfmStudyTables *points, IfmStu
         add_slow_downs(document, loads);
         ifm_document_rows(document, "loads", load_fields, g_steal_pointer(&loads));
     }
+    add_rounds(document, points, outcome->samples);
     add_verdicts(document, outcome);
 }

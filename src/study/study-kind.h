@@ -31,6 +31,12 @@ struct StudyKind
     void (*clear_case)(StudyCase *one);
     /* span: adds the cases of a phase, by study_add_case(). */
     void (*span)(IfmStudy *study, int phase);
+    /* recall: (optional) adds the cases that the results of an earlier session led to, by the definition that it left in
+     * the manifest. refine: (optional) adds cases of a phase by the results of those that there are; none where there is no
+     * more to ask. FALSE with an error, which ends the run. A part of a study has its first cases alone: IfmStudy.in_parts
+     */
+    void (*recall)(IfmStudy *study, const json_t *definition);
+    gboolean (*refine)(IfmStudy *study, int phase, const IfmStudyTables *tables, GError **error);
     /* export_files: writes what the cases of a device need, of all where it is NULL. @n_models: (out) (optional) */
     gboolean (*export_files)(IfmStudy *study, const char *folder, const IfmStudyDevice *device, gsize *n_models,
                              GError **error);

@@ -56,6 +56,7 @@ struct IfmStudy
     IfmLimits limits;
     GHashTable *free_dims; /* model path -> GPtrArray of names */
     GPtrArray *cases;      /* StudyCase*, also IfmStudyCase*; NULL until spanned */
+    gboolean in_parts;     /* a run has a part of the cases alone: none may depend on the results of others */
 };
 
 /* --- names and devices (study.c) --- */

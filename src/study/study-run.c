@@ -173,11 +173,11 @@ static const char **specs_of(const StudyCase *one)
     return (const char **)g_ptr_array_free(specs, FALSE);
 }
 
-/* A device whose own cases cannot be sealed is given up before it becomes a background load. */
-static void add_cases(Run *run)
+/* A device whose own cases cannot be sealed is given up before it becomes a background load. @first: from that one on */
+static void add_cases(Run *run, guint first)
 {
     const GPtrArray *cases = ifm_study_cases(run->study);
-    for (guint i = 0; i < cases->len; i++)
+    for (guint i = first; i < cases->len; i++)
     {
         StudyCase *one = cases->pdata[i];
         g_free(one->specs);
@@ -237,7 +237,10 @@ static gboolean prepare(Run *run, GError **error)
     if (run->study->kind->needs_peaks &&
         ((run->before == NULL && !write_manifest(run, error)) || !study_run_find_peaks(run, error)))
         return FALSE;
-    add_cases(run);
+    ifm_study_cases(run->study);
+    if (run->study->kind->recall != NULL && run->before != NULL && !run->study->in_parts)
+        run->study->kind->recall(run->study, run->before->definition);
+    add_cases(run, 0);
     return TRUE;
 }
 
@@ -262,6 +265,22 @@ static gboolean run_phase(Run *run, int phase, GError **error)
         return FALSE;
     ifm_campaign_report(run->campaign);
     return ifm_campaign_measure(run->campaign, phase, error);
+}
+
+/* @more: (out) whether the results led to other cases */
+static gboolean refine(Run *run, int phase, gboolean *more, GError **error)
+{
+    const StudyKind *kind = run->study->kind;
+    const guint n = ifm_study_cases(run->study)->len;
+    *more = FALSE;
+    if (kind->refine == NULL || run->study->in_parts)
+        return TRUE;
+    g_autoptr(IfmStudyTables) tables = ifm_study_tables(NULL, run->store, error);
+    if (tables == NULL || !kind->refine(run->study, phase, tables, error))
+        return FALSE;
+    *more = ifm_study_cases(run->study)->len > n;
+    add_cases(run, n);
+    return TRUE;
 }
 
 /* Where a model, a size or an input is wrong in every point, so is the study. */
@@ -296,11 +315,13 @@ gboolean ifm_study_measure(IfmStudy *study, IfmStore *store, const IfmStudyOptio
     if (lock == NULL)
         return FALSE;
     g_auto(Run) run = { .study = study, .store = store, .options = options };
+    study->in_parts = options->n_shards > 0;
     run.started_unix_ms = g_get_real_time() / 1000;
     gboolean good = prepare(&run, error);
     run.began_us = run.noted_us = g_get_monotonic_time();
     for (int phase = 1; good && phase <= 2; phase++)
-        good = run_phase(&run, phase, error);
+        for (gboolean more = TRUE; good && more;)
+            good = run_phase(&run, phase, error) && refine(&run, phase, &more, error);
     if (run.campaign == NULL)
         return FALSE;
     good = good && check_points(&run, error);

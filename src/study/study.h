@@ -177,6 +177,20 @@ typedef struct
     double min_ns, median_ns, max_ns, spread;
 } IfmOperatorRow;
 
+/** IfmRoundRow: what the kernels until a round of a study teach. @n_kernels: until it    @most: the operator that most of
+ * its own are of; borrowed from the samples; NULL: none    @mape, @weighted: IfmLearnError, of the models' own kernels,
+ * each predicted from other configurations; these are the same in all rounds */
+typedef struct
+{
+    gint64 round, n_kernels;
+    const char *most;
+    double mape, weighted;
+} IfmRoundRow;
+
+/** ifm_kernel_round_rows: (transfer full) IfmRoundRow, in order; none of a study of one round, or where nothing can be
+ * learnt. @samples: of the points */
+GArray *ifm_kernel_round_rows(const IfmStudyTables *points, const IfmKernelSamples *samples);
+
 /** IfmLoadRow: the samples beside one load, against the same kernels without it in the same visit. @achieved: mean share
  * that the load reached before them    @slow_down, @slow_down_90: median and 90th percentile of the ratio of the means */
 typedef struct

@@ -8,6 +8,7 @@
 #include "document/summary-line.h"
 #include "sensor/http-server.h"
 #include "study-fixture.h"
+#include "study/kind-kernels.h"
 
 /* Studies of kernels: their keys, and a small one on the real runtime where it is here. */
 
@@ -34,6 +35,7 @@ static void test_mistakes(Fixture *fixture, gconstpointer data)
         { HEAD "models:\n  - vit\n  - vit\n" DEVICE, ":5: models: \"vit\" is listed twice" },
         { HEAD "models: [vit]\nheld_out: [vit]\n" DEVICE, ":4: held_out: \"vit\" is listed twice" },
         { HEAD "models: [vit]\nvisits: 0\n" DEVICE, "visits" },
+        { HEAD "models: [vit]\nrounds: 0\n" DEVICE, "rounds" },
         { HEAD "models: [vit]\nprometheus: \"ftp://127.0.0.1\"\nqueries: {a: up}\n" DEVICE,
           ":4: prometheus: \"ftp://127.0.0.1\" is no URL" },
         { HEAD "models: [vit]\nprometheus: \"http://127.0.0.1:1\"\n" DEVICE, ":4: prometheus: prometheus and queries go" },
@@ -197,6 +199,96 @@ static void test_run(Fixture *fixture, gconstpointer data)
     g_assert_cmpuint(result.n_measured, ==, 0);
 }
 
+/* (transfer full) round -> how many kernels of it the manifest has */
+static GArray *count_rounds(const IfmStudyTables *points)
+{
+    GArray *counts = g_array_new(FALSE, TRUE, sizeof(gint64));
+    const json_t *list = ifm_member(points->definition, "kernels");
+    for (gsize i = 0; i < json_array_size(list); i++)
+    {
+        const guint round = (guint)json_integer_value(json_object_get(json_array_get(list, i), "round"));
+        if (counts->len <= round)
+            g_array_set_size(counts, round + 1);
+        g_array_index(counts, gint64, round)++;
+    }
+    return counts;
+}
+
+/* Rounds share the shapes; what an earlier session chose stays, and is found. */
+static void test_rounds(Fixture *fixture, gconstpointer data)
+{
+    static const char text[] =
+        HEAD "models: [small-cnn, \"zoo:matmul\"]\nshapes: 24\nrounds: 3\nloaded: 0\nvisits: 1\n" DEVICE FIXED;
+    g_autofree char *path = write_file(fixture, "small.yaml", text);
+    gint64 measured = 24;
+    for (int session = 0; session < 2; session++)
+    {
+        g_autoptr(GError) error = NULL;
+        IfmCampaignProgress result;
+        g_autoptr(IfmStudy) study = ifm_study_open(path, &error);
+        g_assert_no_error(error);
+        if (!run_study(fixture, study, &result))
+            return;
+        g_assert_cmpuint(result.n_cases, ==, 24);
+        g_assert_cmpuint(result.n_measured, ==, measured);
+        g_autoptr(IfmStudyTables) points = ifm_study_tables(NULL, fixture->store, &error);
+        g_assert_no_error(error);
+        g_autoptr(GArray) counts = count_rounds(points);
+        const gint64 *n = (const gint64 *)(const void *)counts->data;
+        g_assert_cmpuint(counts->len, ==, 4);
+        g_assert_cmpint(n[1] + n[2] + n[3], ==, 24);
+        g_assert_cmpint(ABS(n[2] - n[3]), <=, 1);
+        g_assert_cmpint(n[2], >, 0);
+        measured = 0;
+    }
+}
+
+static void add_kernel(IfmKernelSamples *samples, const char *op_type, int i, double latency_ms)
+{
+    g_autofree char *id = g_strdup_printf("%s-%d", op_type, i);
+    IfmKernelSample sample;
+    ifm_kernel_sample_init(&sample);
+    sample.kernel_id = id;
+    sample.op_type = op_type;
+    sample.models = "one";
+    sample.threads = 1;
+    sample.visit = 1;
+    sample.flop = 1e6 * (1 + i);
+    sample.input_bytes = sample.weight_bytes = sample.output_bytes = 1e4 * (1 + i);
+    sample.latency_ms = sample.median_ms = latency_ms;
+    ifm_kernel_samples_add(samples, &sample);
+}
+
+/* The next kernels are of operators that are predicted badly and take long. */
+static void test_needs(void)
+{
+    enum
+    {
+        N = 24
+    };
+    g_autoptr(IfmKernelSamples) samples = ifm_kernel_samples_new(NULL);
+    g_autoptr(GRand) random = g_rand_new_with_seed(3);
+    double sum = 0;
+    for (int i = 0; i < N; i++)
+    {
+        add_kernel(samples, "Gemm", i, 0.1 * (1 + i));
+        add_kernel(samples, "Relu", i, 0.001 * (1 + i) * exp(g_rand_double_range(random, -1, 1)));
+        add_kernel(samples, "Conv", i, 0.1 * (1 + i) * exp(g_rand_double_range(random, -1, 1)));
+    }
+    g_autoptr(GArray) needs = study_kernel_needs(samples);
+    g_assert_cmpuint(needs->len, ==, 3);
+    for (guint i = 0; i < needs->len; i++)
+        sum += g_array_index(needs, StudyNeed, i).share;
+    g_assert_cmpfloat_with_epsilon(sum, 1, 1e-9);
+    g_assert_cmpstr(g_array_index(needs, StudyNeed, 0).op_type, ==, "Conv");
+    g_assert_cmpfloat(g_array_index(needs, StudyNeed, 0).share, >, 0.5);
+    g_assert_cmpstr(g_array_index(needs, StudyNeed, 2).op_type, ==, "Relu"); /* off as far, in a hundredth of the time */
+    g_autoptr(IfmKernelSamples) few = ifm_kernel_samples_new(NULL);
+    add_kernel(few, "Gemm", 0, 1);
+    g_autoptr(GArray) none = study_kernel_needs(few);
+    g_assert_cmpuint(none->len, ==, 0);
+}
+
 #define SCRAPE_S 0.05
 
 /* A server that scrapes every 50 ms and has one metric; of another it has nothing. */
@@ -300,5 +392,7 @@ int main(int argc, char **argv)
     ADD("wait", test_wait);
     ADD("unknown-model", test_unknown_model);
     ADD("run", test_run);
+    ADD("rounds", test_rounds);
+    g_test_add_func("/study-kernels/needs", test_needs);
     return g_test_run();
 }

@@ -1,0 +1,170 @@
+/* Where the prediction of kernels errs: what is to be measured next, and whether that helped. */
+#include <math.h>
+#include <string.h>
+
+#include <base/statistics.h>
+#include <learn/learn.h>
+
+#include "kind-kernels.h"
+
+/* Errors: of an operator's kernels that were left out. @sum: of |log(measured / predicted)|    @time_ns: of the models' own
+ */
+typedef struct
+{
+    double sum, time_ns;
+    gsize n;
+} Errors;
+
+/* (transfer full) operator -> Errors* */
+static GHashTable *list_errors(const GArray *left_out)
+{
+    GHashTable *operators = g_hash_table_new_full(g_str_hash, g_str_equal, NULL, g_free);
+    for (guint i = 0; i < left_out->len; i++)
+    {
+        const IfmLearnLeftOut *row = &g_array_index(left_out, IfmLearnLeftOut, i);
+        Errors *errors = g_hash_table_lookup(operators, row->op_type);
+        if (errors == NULL)
+            g_hash_table_insert(operators, (gpointer)row->op_type, errors = g_new0(Errors, 1));
+        errors->sum += fabs(log(row->measured_ns / row->predicted_ns));
+        errors->time_ns += row->of_model ? row->measured_ns : 0;
+        errors->n++;
+    }
+    return operators;
+}
+
+static gint compare_needs(gconstpointer a, gconstpointer b)
+{
+    const StudyNeed *x = a, *y = b;
+    return x->share != y->share ? (x->share < y->share) - (x->share > y->share) : strcmp(x->op_type, y->op_type);
+}
+
+static void need_clear(gpointer need)
+{
+    g_free(((StudyNeed *)need)->op_type);
+}
+
+GArray *study_kernel_needs(const IfmKernelSamples *samples)
+{
+    const IfmLearnOptions options = { .seed = 1, .threads = 1 };
+    GArray *needs = g_array_new(FALSE, FALSE, sizeof(StudyNeed));
+    g_array_set_clear_func(needs, need_clear);
+    g_autoptr(GArray) left_out = ifm_learn_left_out(samples, &options, NULL, NULL, NULL);
+    if (left_out == NULL)
+        return needs;
+    g_autoptr(GHashTable) operators = list_errors(left_out);
+    double all = 0;
+    GHashTableIter iterator;
+    gpointer name, value;
+    g_hash_table_iter_init(&iterator, operators);
+    while (g_hash_table_iter_next(&iterator, &name, &value))
+    {
+        const Errors *errors = value;
+        const StudyNeed need = { g_strdup(name), errors->sum / (double)errors->n * errors->time_ns };
+        all += need.share;
+        g_array_append_val(needs, need);
+    }
+    for (guint i = 0; i < needs->len && all > 0; i++)
+        g_array_index(needs, StudyNeed, i).share /= all;
+    g_array_sort(needs, compare_needs);
+    return needs;
+}
+
+/* --- whether it helped --------------------------------------------------------------------------------------------------
+ */
+
+/* Until: what a round knew. @rounds: kernel -> the round that it was chosen in */
+typedef struct
+{
+    GHashTable *rounds;
+    gint64 round;
+} Until;
+
+static gint64 round_of(const Until *until, const char *kernel)
+{
+    return GPOINTER_TO_INT(g_hash_table_lookup(until->rounds, kernel));
+}
+
+static gboolean was_known(const IfmKernelSample *sample, gpointer user)
+{
+    const Until *until = user;
+    return round_of(until, sample->kernel_id) <= until->round;
+}
+
+/* (transfer full) kernel -> round; texts are the definition's */
+static GHashTable *list_rounds(const IfmStudyTables *points, gint64 *last)
+{
+    GHashTable *rounds = g_hash_table_new(g_str_hash, g_str_equal);
+    const json_t *list = ifm_member(points->definition, "kernels");
+    *last = 1;
+    for (gsize i = 0; i < json_array_size(list); i++)
+    {
+        const json_t *kernel = json_array_get(list, i);
+        const char *id = ifm_member_text(kernel, "id");
+        const gint64 round = CLAMP(json_integer_value(json_object_get(kernel, "round")), 1, G_MAXINT32);
+        if (id == NULL)
+            continue;
+        g_hash_table_insert(rounds, (gpointer)id, GINT_TO_POINTER((gint)round));
+        *last = MAX(*last, round);
+    }
+    return rounds;
+}
+
+/* The operator that most of a round's kernels are of; borrowed from them. */
+static const char *most_of(const GArray *left_out, const Until *until)
+{
+    g_autoptr(GHashTable) counts = g_hash_table_new(g_str_hash, g_str_equal);
+    const char *most = NULL;
+    gint n_most = 0;
+    for (guint i = 0; i < left_out->len; i++)
+    {
+        const IfmLearnLeftOut *row = &g_array_index(left_out, IfmLearnLeftOut, i);
+        if (round_of(until, row->kernel_id) != until->round)
+            continue;
+        const gint n = GPOINTER_TO_INT(g_hash_table_lookup(counts, row->op_type)) + 1;
+        g_hash_table_insert(counts, (gpointer)row->op_type, GINT_TO_POINTER(n));
+        if (n > n_most)
+            most = row->op_type;
+        n_most = MAX(n, n_most);
+    }
+    return most;
+}
+
+/* Of the models' own kernels, which are the same in each round. */
+static IfmRoundRow row_of(const GArray *left_out, const Until *until)
+{
+    IfmRoundRow row = { .round = until->round, .most = most_of(left_out, until) };
+    double missed = 0, measured = 0, sum = 0;
+    gsize n = 0;
+    for (guint i = 0; i < left_out->len; i++)
+    {
+        const IfmLearnLeftOut *one = &g_array_index(left_out, IfmLearnLeftOut, i);
+        row.n_kernels += round_of(until, one->kernel_id) <= until->round;
+        if (!one->of_model)
+            continue;
+        n++;
+        sum += fabs(one->predicted_ns / one->measured_ns - 1);
+        missed += fabs(one->predicted_ns - one->measured_ns);
+        measured += one->measured_ns;
+    }
+    row.mape = n > 0 ? sum / (double)n : (double)NAN;
+    row.weighted = measured > 0 ? missed / measured : (double)NAN;
+    return row;
+}
+
+GArray *ifm_kernel_round_rows(const IfmStudyTables *points, const IfmKernelSamples *samples)
+{
+    const IfmLearnOptions options = { .seed = 1, .threads = 1 };
+    GArray *rows = g_array_new(FALSE, FALSE, sizeof(IfmRoundRow));
+    gint64 last;
+    g_autoptr(GHashTable) rounds = list_rounds(points, &last);
+    for (gint64 round = 1; last > 1 && round <= last; round++)
+    {
+        Until until = { rounds, round };
+        g_autoptr(GArray) left_out = ifm_learn_left_out(samples, &options, was_known, &until, NULL);
+        if (left_out == NULL)
+            continue;
+        const IfmRoundRow row = row_of(left_out, &until);
+        g_array_append_val(rows, row);
+    }
+    return rows;
+}
