@@ -326,6 +326,23 @@ static gboolean judge_whole(const Setup *setup, IfmModel *optimised, const OrtCo
     return ok;
 }
 
+/* Whether all layers are left to the runtime. */
+static gboolean is_left(const GPtrArray *layers)
+{
+    for (guint i = 0; i < layers->len; i++)
+        if (!g_str_equal(((const OrtConvLayer *)layers->pdata[i])->record->algorithm,
+                         ifm_conv_algorithm_name(IFM_CONV_RUNTIME)))
+            return FALSE;
+    return TRUE;
+}
+
+/* Without layers of ours the model may run as it is: what the runtime saves of its graph is up to some percent slower than
+ * the graph itself. A profile and a saved graph have the layers under their names. */
+static gboolean may_be_plain(const OrtCompiled *self)
+{
+    return self->conv_cuda == NULL && !self->base.options.profiling && self->base.options.save_optimised == NULL;
+}
+
 /* The names of the nodes stay, so what was saved shows what each of them does. */
 static gboolean rewrite(const Setup *setup, const IfmConvChoice *choice, const char *file)
 {
@@ -347,8 +364,9 @@ static gboolean rewrite(const Setup *setup, const IfmConvChoice *choice, const c
     wish.tuned = tuned;
     const gboolean ok = optimised != NULL && (tuned != NULL || !is_best) && make_graph(setup, optimised, &wish, &graph) &&
                         (!is_best || self->conv_cuda != NULL || judge_whole(setup, optimised, &wish, &graph));
+    const gboolean is_plain = ok && is_best && may_be_plain(self) && is_left(graph.layers);
     self->conv_layers = g_steal_pointer(&graph.layers);
-    self->conv_model = ok ? g_steal_pointer(&graph.model) : NULL;
+    self->conv_model = ok && !is_plain ? g_steal_pointer(&graph.model) : NULL;
     unlink(weights);
     if (self->conv_model != NULL)
         self->conv_domain = ifm_ort_conv_domain_new(setup->engine->api, self->conv_layers,
@@ -356,14 +374,14 @@ static gboolean rewrite(const Setup *setup, const IfmConvChoice *choice, const c
                                                     : self->base.options.profiling ? ORT_CONV_OF_CUDA_TIMED
                                                                                    : ORT_CONV_OF_CUDA,
                                                     setup->who, setup->error);
-    return self->conv_domain != NULL;
+    return is_plain || self->conv_domain != NULL;
 }
 
 static gboolean prepare_convolutions(const Setup *setup)
 {
     OrtCompiled *self = setup->compiled;
     const char *const *lines = self->base.options.convolutions;
-    if (lines == NULL || *lines == NULL || self->conv_domain != NULL)
+    if (lines == NULL || *lines == NULL || self->conv_layers != NULL)
         return TRUE;
     if (ifm_device_spec_n_streams(self->base.spec) > 1)
         return ifm_error_set(setup->error, IFM_ERROR_UNSUPPORTED, "%s: convolution algorithms run on one stream",
