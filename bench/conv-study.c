@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#include <base/base.h>
 #include <inferometer/inferometer.h>
 
 void conv_study_fail(const char *what, const GError *error)

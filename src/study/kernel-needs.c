@@ -2,7 +2,7 @@
 #include <math.h>
 #include <string.h>
 
-#include <base/statistics.h>
+#include <base/fields.h>
 #include <learn/learn.h>
 
 #include "kind-kernels.h"
