@@ -3,8 +3,8 @@
  * kernels`, or another such file; where there is none, it runs that study first, which takes half an hour. Each figure is
  * of rows that were not trained on, with the noise floor (how far two visits of a kernel are apart) and the baselines
  * beside it. Bounds: see `bounds`; one on a mean error also holds where that is within the noise floor and two points, one
- * on a median where it is within half of that; no mean error may be above that of a line for each operator. Where two visits
- * differ by more than NOISE_JUDGED, nothing is judged, and the status is 77.
+ * on a median where it is within half of that; no mean error may be above that of a line for each operator. Where two
+ * visits differ by more than NOISE_JUDGED, nothing is judged, and the status is 77.
  *
  *     predict-quality [FILE]: out/kernels/kernels.csv    IFM_BENCH_STUDY=kernels-quick: that study instead
  */
