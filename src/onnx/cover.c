@@ -374,6 +374,22 @@ static void make_groups(const Covering *self)
     }
 }
 
+/* The model's tensor that an output of a node is, where the node computes it, and does not only give another layout to
+ * what it reads; or NULL. */
+static const char *computed_tensor(const Covering *self, const IfmNode *node, gsize output)
+{
+    const Anchor *made = anchor_of(self->cover, node->outputs[output]);
+    if (made == NULL || made->tensor == NULL || made->how == ANCHOR_LAYOUT)
+        return NULL;
+    for (gsize k = 0; k < node->n_inputs; k++)
+    {
+        const Anchor *read = anchor_of(self->cover, node->inputs[k]);
+        if (read != NULL && g_strcmp0(read->tensor, made->tensor) == 0)
+            return NULL;
+    }
+    return made->tensor;
+}
+
 /* What a group begins and ends with, as tensors of the model. */
 typedef struct
 {
@@ -390,8 +406,9 @@ static Bounds bounds_of(const Covering *self, const CoverGroup *group)
         for (gsize k = 0; k < node->n_outputs; k++)
         {
             const Anchor *anchor = anchor_of(self->cover, node->outputs[k]);
-            if (anchor != NULL && anchor->tensor != NULL && anchor->how != ANCHOR_LAYOUT)
-                g_hash_table_add(bounds.outputs, (gpointer)anchor->tensor);
+            const char *tensor = computed_tensor(self, node, k);
+            if (tensor != NULL)
+                g_hash_table_add(bounds.outputs, (gpointer)tensor);
             bounds.is_open |= anchor != NULL && anchor->tensor == NULL;
         }
         for (gsize k = 0; k < node->n_inputs; k++)
@@ -417,8 +434,31 @@ static gint compare_indices(gconstpointer a, gconstpointer b)
     return (x > y) - (x < y);
 }
 
-/* Walks backward from the outputs to the inputs. @anchored: tensors of the model that some anchor is
- * Returns: whether the walk met a tensor that another kernel makes, and that the group does not read. */
+/* Whether a tensor is computed from what a group reads and from constants alone. */
+static gboolean is_from_inputs(const Original *original, const Bounds *bounds, const char *from)
+{
+    g_autoptr(GHashTable) seen = new_names();
+    g_autoptr(GPtrArray) stack = g_ptr_array_new();
+    g_ptr_array_add(stack, (gpointer)from);
+    while (stack->len > 0)
+    {
+        const char *tensor = g_ptr_array_steal_index(stack, stack->len - 1);
+        const gssize found = ifm_model_producer(original->model, tensor);
+        if (is_constant(original, tensor) || g_hash_table_contains(bounds->inputs, tensor) ||
+            !g_hash_table_add(seen, (gpointer)tensor))
+            continue;
+        if (found < 0)
+            return FALSE;
+        const IfmNode *node = ifm_model_node(original->model, (gsize)found);
+        for (gsize k = 0; k < node->n_inputs; k++)
+            g_ptr_array_add(stack, (gpointer)merged(original, node->inputs[k]));
+    }
+    return TRUE;
+}
+
+/* Walks backward from the outputs to the inputs. It ends at what another kernel makes, unless the group computes that
+ * again from what it reads. @anchored: tensors of the model that some anchor is    Returns: whether the walk met a tensor
+ * that another kernel makes, and that the group does not read. */
 static gboolean walk(const Original *original, const Bounds *bounds, GHashTable *anchored, CoverGroup *group)
 {
     g_autoptr(GHashTable) seen = new_names();
@@ -443,8 +483,11 @@ static gboolean walk(const Original *original, const Bounds *bounds, GHashTable 
             const char *input = merged(original, node->inputs[k]);
             if (is_constant(original, input) || g_hash_table_contains(bounds->inputs, input))
                 continue;
-            leaks |= g_hash_table_contains(anchored, input) && !g_hash_table_contains(bounds->outputs, input);
-            g_ptr_array_add(stack, (gpointer)input);
+            const gboolean is_another =
+                g_hash_table_contains(anchored, input) && !g_hash_table_contains(bounds->outputs, input);
+            leaks |= is_another;
+            if (!is_another || is_from_inputs(original, bounds, input))
+                g_ptr_array_add(stack, (gpointer)input);
         }
     }
     g_array_sort(group->covers, compare_indices);
@@ -456,15 +499,21 @@ static gboolean walk(const Original *original, const Bounds *bounds, GHashTable 
     return leaks;
 }
 
-/* Only moves data, and its results have no name in the model. */
+/* Moves data, and its result has no name in the model, or that of what it reads. The runtime's own change of a layout may
+ * be a Transpose of the model, where it is known what it reads. */
+static gboolean only_moves(const Covering *self, const IfmNode *node)
+{
+    const Anchor *read = node->n_inputs > 0 ? anchor_of(self->cover, node->inputs[0]) : NULL;
+    const gboolean is_open = is_inserted(node) && (read == NULL || read->tensor == NULL);
+    return is_layout(node) &&
+           (is_open || !is_of_model(self->original, node->outputs[0]) || computed_tensor(self, node, 0) == NULL);
+}
+
 static gboolean is_all_inserted(const Covering *self, const CoverGroup *group)
 {
     for (guint i = 0; i < group->nodes->len; i++)
-    {
-        const IfmNode *node = ifm_model_node(self->optimised, g_array_index(group->nodes, gsize, i));
-        if (!is_layout(node) || (!is_inserted(node) && is_of_model(self->original, node->outputs[0])))
+        if (!only_moves(self, ifm_model_node(self->optimised, g_array_index(group->nodes, gsize, i))))
             return FALSE;
-    }
     return TRUE;
 }
 
