@@ -14,6 +14,9 @@ IFM_BEGIN_DECLS
  * model, and which nodes of the model as written are in it. Other than IfmKernel (kernel.h), nothing here was measured.
  */
 
+/** IfmKernelRecord: one kernel. */
+typedef struct IfmKernelRecord IfmKernelRecord;
+
 /**
  * IfmKernelRecords: of one model on one device. @model: what it is called    @source: "zoo:resnet18,size=64", or the file
  * that it was read from    @model_digest: of the model as written    @settings: its bindings and
@@ -21,6 +24,7 @@ IFM_BEGIN_DECLS
  * names what went into its nodes    @processor: its name: the graph of another one may differ
  * @n_folded: nodes of the model that the runtime computed beforehand    @uncovered: names of the model's nodes that are in
  * no kernel, and whose results are needed    @n_covered_twice: nodes that several kernels cover
+ * @reason: why the model could not be opened, and there are no kernels; NULL: it was    @code: of that error
  */
 typedef struct
 {
@@ -29,6 +33,8 @@ typedef struct
     gint64 n_nodes, n_folded, n_covered_twice;
     GPtrArray *uncovered; /* char* */
     GPtrArray *kernels;   /* IfmKernelRecord* in the order of the optimised graph */
+    char *reason;
+    int code;
 } IfmKernelRecords;
 
 void ifm_kernel_records_free(IfmKernelRecords *records);
@@ -38,7 +44,8 @@ G_DEFINE_AUTOPTR_CLEANUP_FUNC(IfmKernelRecords, ifm_kernel_records_free)
  * zoo    @graph: (nullable) a file that gets the optimised graph with its weights, whose names the records have
  * @cache: folder where records are kept; NULL: $IFM_KERNEL_CACHE or the user's    @open: how the model is opened    @anew:
  * has the model optimised whatever is kept    @interrupted: as of a runner
- * @note: (nullable) receives what is worth knowing and no error */
+ * @note: (nullable) receives what is worth knowing and no error
+ * @progress: (nullable) of several models, which one is opened */
 typedef struct
 {
     const char *device;
@@ -49,22 +56,22 @@ typedef struct
     gboolean anew;
     const gint *interrupted;
     void (*note)(const char *message, void *user);
+    void (*progress)(const IfmProgress *now, void *user);
     void *user;
 } IfmKernelOptions;
 
 /** ifm_kernel_records_open: @text: a file of records (.json), an ONNX file, or a model of the zoo with its settings:
- * "resnet18,size=64". What was found once is kept, by the model's digest, the device, the runtime's library and the
- * processor.    @options: NULL: the defaults
- * Returns: (transfer full) NULL with the errors of reading it; IFM_ERROR_UNSUPPORTED (a device whose runtime neither saves
- * its graph nor names the nodes that went into its own), IFM_ERROR_UNAVAILABLE (no such device: a graph of CUDA needs a
- * GPU), IFM_ERROR_INVALID (a graph of another runtime's operators; records of a file that has changed since), or that of
- * compiling. */
+ * "resnet18,size=64". Of a kernel that was extracted the record is of that kernel. What was found once is kept, by the
+ * model's digest, the device, the runtime's library and the processor.    @options: NULL: the defaults Returns: (transfer
+ * full) NULL with the errors of reading it; IFM_ERROR_UNSUPPORTED (a device whose runtime neither saves its graph nor names
+ * the nodes that went into its own), IFM_ERROR_UNAVAILABLE (no such device: a graph of CUDA needs a GPU), IFM_ERROR_INVALID
+ * (a graph of another runtime's operators; records of a file that has changed since), or that of compiling. */
 IfmKernelRecords *ifm_kernel_records_open(const char *text, const IfmKernelOptions *options, GError **error);
 
 /** IfmKernelExtraction: @folder: made where it is not there    @names: of kernels, "Conv_Add_Relu", NULL-terminated; NULL:
- * all    @graph, @seed: as of ifm_kernel_extract()    @ring: as many copies as make a ring    @written: with a file's name
- * in
- * @folder; FALSE ends it    @left_out: with why a kernel has no file */
+ * all    @graph, @seed: as of ifm_kernel_extract()    @ring: as many copies as make a ring    @interrupted: (nullable) ends
+ * it    @written: with the name of a file that now is in @folder; FALSE ends it    @left_out: with why a kernel has no file
+ */
 typedef struct
 {
     const char *folder;
@@ -72,8 +79,9 @@ typedef struct
     const IfmModel *graph;
     guint32 seed;
     gboolean ring;
-    gboolean (*written)(const char *file, void *user);
-    void (*left_out)(const char *why, void *user);
+    const gint *interrupted;
+    gboolean (*written)(const IfmKernelRecord *kernel, const char *file, void *user);
+    void (*left_out)(const IfmKernelRecord *kernel, const char *why, void *user);
     void *user;
 } IfmKernelExtraction;
 

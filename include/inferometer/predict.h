@@ -106,7 +106,7 @@ void ifm_latency_model_info(const IfmLatencyModel *model, IfmLatencyModelInfo *i
 /** ifm_latency_model_warning: (transfer full) one line, "; " between what it says: that the machine that is predicted for
  * is outside of those that the model was learnt on, that the model is of another machine, of another runtime, that it was
  * learnt from disturbed rows, or that such were left out; NULL where nothing of this is so.
- * @machine, @runtime: here; NULL: unknown */
+ * @machine, @runtime: here; NULL or "": unknown */
 char *ifm_latency_model_warning(const IfmLatencyModel *model, const char *machine, const char *runtime);
 
 /* --- how well ------------------------------------------------------------------------------------------------------ */
@@ -122,7 +122,8 @@ void ifm_latency_model_set_errors(IfmLatencyModel *model, const GPtrArray *error
 
 /* Predictions against measurements: whole models and each of their kernels. */
 
-/** IfmEvaluateOptions: @models: as of ifm_kernel_records_open(), NULL-terminated    @device: NULL: "onnxruntime:CPU@0"
+/** IfmEvaluateOptions: @models: models, extracted kernels, records and folders of such, NULL-terminated: of records and
+ * kernels only kernels are measured, as there is no model    @device: NULL: "onnxruntime:CPU@0"
  * @loads: "gemm:60%", "copy:other:30%", NULL-terminated, or NULL: idle alone    @kernels: also each distinct kernel
  * @interrupted: as of a runner    @measure: how a case is measured: ifm_campaign_ask(), with the campaign as its user,
  * keeps what it came to */
@@ -141,17 +142,19 @@ typedef struct
     void *user;
 } IfmEvaluateOptions;
 
-/** IfmEvaluation: @rows: IfmEvaluated*: whole models first    @records: IfmKernelRecords*, which rows borrow from
- * @warning: the latency model is of another machine or runtime; or NULL */
+/** IfmEvaluation: @rows: IfmEvaluated*: whole models first    @records: IfmKernelRecords*, which rows borrow from; of what
+ * could not be opened they have the reason    @warning: the latency model is of another machine or runtime; or NULL
+ * @n_dropped: kernels that cannot be measured alone, and have no row; @why_dropped: why the first cannot; or NULL */
 typedef struct
 {
     GPtrArray *rows, *records;
     char *warning;
+    gint64 n_dropped;
+    char *why_dropped;
 } IfmEvaluation;
 
-/** ifm_evaluate: Returns: (transfer full) NULL with IFM_ERROR_USAGE (a load that is none), IFM_ERROR_INVALID (a model that
- * cannot be opened), IFM_ERROR_UNAVAILABLE (no such device), IFM_ERROR_CANCELLED. A case that fails is a row with its
- * reason. */
+/** ifm_evaluate: Returns: (transfer full) NULL with IFM_ERROR_USAGE (a load or a size that is none), IFM_ERROR_UNAVAILABLE
+ * (no such device), IFM_ERROR_CANCELLED. A model that cannot be opened and a case that fails are rows with their reason. */
 IfmEvaluation *ifm_evaluate(const IfmLatencyModel *model, const IfmEvaluateOptions *options, GError **error);
 void ifm_evaluation_free(IfmEvaluation *evaluation);
 G_DEFINE_AUTOPTR_CLEANUP_FUNC(IfmEvaluation, ifm_evaluation_free)
@@ -197,7 +200,8 @@ IfmDocument *ifm_train_document(const IfmLatencyModel *model, gboolean features)
 
 /* --- pages of predictions ------------------------------------------------------------------------------------------ */
 
-/** IfmPredictReport: all borrowed. @load: in words, "idle", "60 % on the same cores"    @measured_ns: NaN: not measured
+/** IfmPredictReport: all borrowed. @prediction: NULL of a model that could not be opened    @load: in words, "idle", "60 %
+ * on the same cores"    @measured_ns: NaN: not measured
  * @warning: of the latency model, or NULL    @place: what the latency model says of the machine that it predicts for, where
  * that is not this one; NULL: it is this one */
 typedef struct

@@ -81,8 +81,9 @@ def kernels_extract(
     None = ..., seed: int | None = ..., cache: _Path | None = ..., no_cache: bool | None = ...,
     batch: int | None = ..., dim: _Pairs | None = ..., input: _Pairs | None = ...,
     allow_outside_data: bool | None = ..., output: _Path | None = ..., kernel: _Texts | None = ...,
-    graph: _Path | None = ..., ring: bool | None = ..., quiet: bool | None = ..., log: _Path | None
-    = ...) -> Result: ...
+    graph: _Path | None = ..., ring: bool | None = ..., html: _Path | None = ..., figures: _Path |
+    None = ..., document: _Path | None = ..., all: bool | None = ..., json: _Path | None = ...,
+    quiet: bool | None = ..., log: _Path | None = ...) -> Result: ...
 
 def kernels_list(
     *arguments: Any, devices: str | Sequence[str] | Mapping[str, str] | None = ..., inputs: Any |

@@ -1,6 +1,7 @@
 #pragma once
 #include <inferometer/profile.h>
 #include <inferometer/trace.h>
+#include <kernel/kernel.h>
 
 G_BEGIN_DECLS
 
@@ -202,6 +203,19 @@ GPtrArray *cli_documents_new(void);
 void cli_add_timeline(const Arguments *arguments, GPtrArray *documents, const IfmTrace *const *traces, gsize n_traces,
                       const IfmTraceQuestion *question);
 
+/* --- models.c --------------------------------------------------------------------------------------------------------- */
+
+/* cli_open_each: Kernels of all models of the command line, with progress. (transfer full) IfmKernelRecords*; NULL with
+ * *status set, reported. @options: without what the command has for all    cli_is_none: whether there is one, and it could
+ * not be opened: no page says it    cli_end_each: Complains of what could not be opened. @status: so far
+ * Returns: the exit status: that of the first error where nothing was opened, CLI_EXIT_FAILED where something was not. */
+GPtrArray *cli_open_each(const Arguments *arguments, const IfmKernelOptions *options, int *status);
+gboolean cli_is_none(const GPtrArray *records);
+/* cli_kernel_options: of verbs that take models apart; cli_open_kernels: cli_open_each() with them. */
+extern const IfmOption cli_kernel_options[];
+GPtrArray *cli_open_kernels(const Arguments *arguments, int *status);
+int cli_end_each(const GPtrArray *records, int status);
+
 /* --- interrupt.c ------------------------------------------------------------------------------------------------------ */
 
 /* cli_interrupt_install: From now on SIGINT, SIGTERM and SIGHUP set the flag, as does the end of the process that the
@@ -243,6 +257,8 @@ G_DEFINE_AUTO_CLEANUP_CLEAR_FUNC(Keep, keep_clear)
 extern const IfmOption cli_progress_options[];
 typedef struct Progress Progress;
 Progress *progress_new(const Arguments *arguments);
+/* progress_new_brief: of what mostly takes less than that: a log has no line of what ended before. */
+Progress *progress_new_brief(const Arguments *arguments);
 void progress_free(Progress *self);
 G_DEFINE_AUTOPTR_CLEANUP_FUNC(Progress, progress_free)
 /* progress_of: Shows it; what ended has its line taken away, and in a log the outcome. @user: the Progress */

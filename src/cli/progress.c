@@ -27,7 +27,7 @@ const IfmOption cli_progress_options[] = {
 
 struct Progress
 {
-    gboolean quiet, json, terminal, shown;
+    gboolean quiet, json, terminal, shown, brief;
     const Arguments *arguments;
     gsize n_cases, number; /* number: of the running case, from 1; n_cases: 0: not known */
     char *title;
@@ -71,6 +71,14 @@ Progress *progress_new(const Arguments *arguments)
     self->json = g_strcmp0(cli_output(arguments, "progress"), "json") == 0;
     self->terminal = isatty(STDERR_FILENO) && term != NULL && !g_str_equal(term, "dumb");
     self->reported = g_hash_table_new_full(g_str_hash, g_str_equal, g_free, NULL);
+    return self;
+}
+
+Progress *progress_new_brief(const Arguments *arguments)
+{
+    Progress *self = progress_new(arguments);
+    self->brief = TRUE;
+    self->last_log_us = clock_us();
     return self;
 }
 
@@ -251,7 +259,8 @@ static void show(Progress *self, const Line *line, gboolean due)
 {
     if (self->json)
         cli_say_json(line_to_json(line));
-    if (self->json || self->quiet || (!self->terminal && !due && clock_us() - self->last_log_us < LOG_EVERY_US))
+    if (self->json || self->quiet ||
+        (!self->terminal && (!due || self->brief) && clock_us() - self->last_log_us < LOG_EVERY_US))
         return;
     IfmScreen screen =
         self->terminal ? ifm_screen_detect(STDERR_FILENO) : (IfmScreen){ .width = G_MAXINT, .utf8 = g_get_charset(NULL) };

@@ -118,7 +118,7 @@ int cli_fail(const GError *error)
 {
     /* A pipe's reader that has gone (`| head`) is no error. */
     if (g_error_matches(error, IFM_ERROR, IFM_ERROR_CANCELLED))
-        return CLI_EXIT_SIGNAL + SIGPIPE;
+        return CLI_EXIT_SIGNAL + (cli_interrupt_signal() != 0 ? cli_interrupt_signal() : SIGPIPE);
     if (g_error_matches(error, IFM_ERROR, IFM_ERROR_USAGE))
         return cli_usage("%s", error->message);
     cli_complain("%s", error->message);

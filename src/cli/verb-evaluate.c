@@ -1,34 +1,23 @@
-#include <base/base.h>
 #include <inferometer/predict.h>
+#include <learn/learn.h>
 
 #include "verb-predict.h"
 
-/* The models of a word: itself, or the ONNX files of a folder. @words: char* */
-static gboolean add_words(const char *word, GPtrArray *words, GError **error)
+/* Whether a model that was opened could not be measured; of its kernels the page has the reasons. */
+static gboolean any_failed(const IfmEvaluation *evaluation)
 {
-    g_autoptr(GError) trouble = NULL;
-    GDir *folder = g_file_test(word, G_FILE_TEST_IS_DIR) ? g_dir_open(word, 0, &trouble) : NULL;
-    const guint before = words->len;
-    if (!g_file_test(word, G_FILE_TEST_IS_DIR))
+    for (guint i = 0; i < evaluation->rows->len; i++)
     {
-        g_ptr_array_add(words, g_strdup(word));
-        return TRUE;
+        const IfmEvaluated *row = evaluation->rows->pdata[i];
+        if (row->record == NULL && row->reason != NULL && row->records->reason == NULL)
+            return TRUE;
     }
-    for (const char *name; folder != NULL && (name = g_dir_read_name(folder)) != NULL;)
-        if (g_str_has_suffix(name, ".onnx"))
-            g_ptr_array_add(words, g_build_filename(word, name, NULL));
-    g_clear_pointer(&folder, g_dir_close);
-    g_ptr_array_sort(words, ifm_compare_texts);
-    if (words->len == before)
-        return ifm_error_refuse(error, "%s: %s", word,
-                                trouble != NULL ? trouble->message : "no ONNX file is in this folder");
-    return TRUE;
+    return FALSE;
 }
 
 static int run_evaluate(const Arguments *arguments)
 {
     g_autoptr(GError) error = NULL;
-    g_autoptr(GPtrArray) words = g_ptr_array_new_with_free_func(g_free);
     g_auto(Keep) keep = { .arguments = arguments };
     const char *with = cli_text(arguments, "with"), *device = cli_text(arguments, "device");
     if (with == NULL)
@@ -36,13 +25,9 @@ static int run_evaluate(const Arguments *arguments)
     g_autoptr(IfmLatencyModel) model = cli_latency_model(with, &device, &error);
     if (model == NULL)
         return cli_fail(error);
-    for (const char *const *text = cli_positional(arguments); *text != NULL; text++)
-        if (!add_words(*text, words, &error))
-            return cli_fail(error);
-    g_ptr_array_add(words, NULL);
     if (!keep_open(&keep, &error))
         return cli_fail(error);
-    IfmEvaluateOptions options = { .models = (const char *const *)words->pdata,
+    IfmEvaluateOptions options = { .models = cli_positional(arguments),
                                    .device = device,
                                    .threads = (int)cli_integer(arguments, "threads"),
                                    .loads = cli_texts(arguments, "load"),
@@ -55,7 +40,11 @@ static int run_evaluate(const Arguments *arguments)
     g_autoptr(IfmEvaluation) evaluation = ifm_evaluate(model, &options, &error);
     if (evaluation == NULL)
         return cli_fail(error);
-    return cli_answer(arguments, (Answer){ .document = ifm_evaluation_document(evaluation) });
+    if (cli_is_none(evaluation->records))
+        return cli_end_each(evaluation->records, CLI_EXIT_OK);
+    const int status = cli_answer(arguments, (Answer){ .document = ifm_evaluation_document(evaluation) });
+    const gboolean failed = any_failed(evaluation);
+    return cli_end_each(evaluation->records, status == CLI_EXIT_OK && failed ? CLI_EXIT_FAILED : status);
 }
 
 static const IfmOption evaluate_options[] = {
@@ -80,9 +69,12 @@ const Verb verb_evaluate = {
     .arguments = "MODEL|DIR...",
     .positional = POSITIONAL_FILE,
     .tables = { ifm_model_options, cli_page_options, evaluate_options, cli_progress_options },
-    .details = "Each model is predicted as by `predict`, and measured; each distinct kernel of it is measured as a ring of "
-               "copies. What was off most comes first. DIR stands for the ONNX files in it. Each measurement is kept in "
-               "the store; after an interruption the same command with --resume measures only what is missing.",
+    .details =
+        "Each model is predicted as by `predict`, and measured; each distinct kernel of it is measured as a ring of "
+        "copies. What was off most comes first. MODEL may also be records of `kernels export` or a kernel of "
+        "`kernels extract`, of which the kernels alone are measured; DIR stands for the files of all these in it. What "
+        "cannot be opened is a row with its reason, and the exit status is 1. Each measurement is kept in "
+        "the store; after an interruption the same command with --resume measures only what is missing.",
     .examples = { { "inferometer evaluate resnet50 bert --with latency.json --load gemm:60%",
                     "measures two models, alone and under load, and their kernels, against what was predicted" } },
     .run = run_evaluate,

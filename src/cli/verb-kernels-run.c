@@ -57,7 +57,7 @@ static const IfmField run_fields[] = {
 /* How many copies of a kernel one run of a model visits. */
 static gboolean read_copies(const IfmModel *model, gint64 *n_copies, GError **error)
 {
-    const char *text = ifm_model_metadata(model, "inferometer.copies");
+    const char *text = ifm_model_metadata(model, IFM_KERNEL_COPIES_METADATA);
     *n_copies = 1;
     if (text == NULL || g_ascii_string_to_signed(text, 10, 1, MAX_COPIES, n_copies, NULL))
         return TRUE;
@@ -115,11 +115,12 @@ static RunRow *run_file(Keep *keep, const IfmModelRequest *request, const IfmMod
 }
 
 /* Returns: the number of files that failed. */
-static guint run_files(Keep *keep, const IfmModelOptions *open, const IfmModelCase *model_case, GPtrArray *rows)
+static guint run_files(Keep *keep, const GStrv files, const IfmModelOptions *open, const IfmModelCase *model_case,
+                       GPtrArray *rows)
 {
     IfmModelRequest request = { .open = open, .seed = model_case->seed, .is_run = TRUE, .note = cli_note_of };
     guint n_failed = 0;
-    for (const char *const *file = cli_positional(keep->arguments); *file != NULL && cli_interrupt_signal() == 0; file++)
+    for (char **file = files; *file != NULL && cli_interrupt_signal() == 0; file++)
     {
         cli_log("INFO", "%s on %s: begins", *file, model_case->device);
         request.text = *file;
@@ -167,13 +168,14 @@ static int run_kernels(const Arguments *arguments)
     g_autoptr(GError) error = NULL;
     g_auto(IfmModelFeed) sizes = { 0 };
     g_auto(Keep) keep = { .arguments = arguments };
+    g_auto(GStrv) files = ifm_kernel_records_words(cli_positional(arguments), FALSE);
     IfmModelOptions open = { 0 };
     cli_fill(arguments, ifm_model_options, &open);
     if (!ifm_model_feed_init(&sizes, open.dims, &error)) /* once, not for each file */
         return cli_fail(error);
     if (!keep_open(&keep, &error))
         return cli_fail(error);
-    keep.n_cases = g_strv_length((char **)cli_positional(arguments));
+    keep.n_cases = g_strv_length(files);
     IfmModelCase model_case = { .device = cli_text(arguments, "device"),
                                 .as_is = TRUE,
                                 .threads = (int)cli_integer(arguments, "threads"),
@@ -181,7 +183,7 @@ static int run_kernels(const Arguments *arguments)
                                 .protocol = IFM_PROTOCOL_INIT };
     model_case.protocol.runs = (gsize)cli_integer(arguments, "runs");
     model_case.protocol.warmup = cli_given(arguments, "no-warmup") ? 0 : (gsize)cli_integer(arguments, "warmup");
-    const guint n_failed = run_files(&keep, &open, &model_case, rows);
+    const guint n_failed = run_files(&keep, files, &open, &model_case, rows);
     const int status = cli_answer(arguments, (Answer){ .document = document_of(rows), .key = "kernels" });
     if (cli_interrupt_signal() != 0)
         return CLI_EXIT_SIGNAL + cli_interrupt_signal();
@@ -204,11 +206,12 @@ static const IfmOption run_options[] = {
 const Verb verb_kernels_run = {
     .name = "kernels run",
     .summary = "measure extracted kernels, each a model of its own",
-    .arguments = "FILE…",
+    .arguments = "FILE|DIR…",
     .positional = POSITIONAL_FILE,
     .tables = { ifm_model_options, cli_page_options, run_options, cli_progress_options },
     .details =
-        "FILE is a model that kernels extract wrote, or any ONNX file. It is run as it is, with optimisation off. The "
+        "FILE is a model that kernels extract wrote, or any ONNX file; DIR stands for those in it. It is run as it is, "
+        "with optimisation off. The "
         "times of cold-cache copies are those of one: a run's time divided by the copies that the file's metadata names.\n"
         "Start and end are those of the measured runs, after warm-up, in UTC. A file that fails has a "
         "row with its reason; the others are measured all the same, and the exit status is 1. Each measurement is kept in "

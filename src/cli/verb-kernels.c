@@ -6,7 +6,7 @@
 
 /* Kernels of models as a runtime optimised them. */
 
-static const IfmOption model_options[] = {
+const IfmOption cli_kernel_options[] = {
     { "device", IFM_OPTION_TEXT, "DEVICE", "whose runtime optimises the model, ENGINE:UNIT", "onnxruntime:CPU",
       .letter = 'd' },
     { "seed", IFM_OPTION_COUNT, "N", "seed of the weights of a zoo's model", "1", .maximum = G_MAXUINT32 },
@@ -19,36 +19,34 @@ static const IfmOption model_options[] = {
 /* --- records ------------------------------------------------------------------------------------------------------------
  */
 
+static IfmKernelOptions options_of(const Arguments *arguments)
+{
+    IfmKernelOptions options = { .device = cli_text(arguments, "device"),
+                                 .seed = (guint32)cli_integer(arguments, "seed"),
+                                 .cache = cli_text(arguments, "cache"),
+                                 .anew = cli_given(arguments, "no-cache") };
+    cli_fill(arguments, ifm_model_options, &options.open);
+    return options;
+}
+
 /* @graph: where the optimised graph goes; or NULL    Returns: (transfer full) NULL with *status set, reported. */
 static IfmKernelRecords *open_records(const Arguments *arguments, const char *model, const char *graph, int *status)
 {
     g_autoptr(GError) error = NULL;
-    IfmKernelOptions options = { .device = cli_text(arguments, "device"),
-                                 .seed = (guint32)cli_integer(arguments, "seed"),
-                                 .graph = graph,
-                                 .cache = cli_text(arguments, "cache"),
-                                 .anew = cli_given(arguments, "no-cache"),
-                                 .interrupted = cli_interrupt_install(),
-                                 .note = cli_note_of };
-    cli_fill(arguments, ifm_model_options, &options.open);
+    IfmKernelOptions options = options_of(arguments);
+    options.graph = graph;
+    options.interrupted = cli_interrupt_install();
+    options.note = cli_note_of;
     IfmKernelRecords *records = ifm_kernel_records_open(model, &options, &error);
     if (records == NULL)
         *status = cli_fail(error);
     return records;
 }
 
-/* Those of all words. (transfer full) IfmKernelRecords*; NULL with *status set, reported. */
-static GPtrArray *open_all(const Arguments *arguments, int *status)
+GPtrArray *cli_open_kernels(const Arguments *arguments, int *status)
 {
-    g_autoptr(GPtrArray) all = g_ptr_array_new_with_free_func((GDestroyNotify)ifm_kernel_records_free);
-    for (const char *const *model = cli_positional(arguments); *model != NULL; model++)
-    {
-        IfmKernelRecords *records = open_records(arguments, *model, NULL, status);
-        if (records == NULL)
-            return NULL;
-        g_ptr_array_add(all, records);
-    }
-    return g_steal_pointer(&all);
+    const IfmKernelOptions options = options_of(arguments);
+    return cli_open_each(arguments, &options, status);
 }
 
 /* --- kernels list -------------------------------------------------------------------------------------------------------
@@ -56,22 +54,27 @@ static GPtrArray *open_all(const Arguments *arguments, int *status)
 
 static int run_list(const Arguments *arguments)
 {
-    int status;
-    g_autoptr(GPtrArray) all = open_all(arguments, &status);
+    int status = CLI_EXIT_OK;
+    g_autoptr(GPtrArray) all = cli_open_kernels(arguments, &status);
     if (all == NULL)
         return status;
-    return cli_answer(arguments,
-                      (Answer){ .document = ifm_kernels_document((const IfmKernelRecords *const *)all->pdata, all->len) });
+    if (!cli_is_none(all))
+        status = cli_answer(
+            arguments, (Answer){ .document = ifm_kernels_document((const IfmKernelRecords *const *)all->pdata, all->len) });
+    return cli_end_each(all, status);
 }
 
 const Verb verb_kernels_list = {
     .name = "kernels list",
     .summary = "list the kernels of models as a runtime optimises them",
-    .arguments = "MODEL...",
+    .arguments = "MODEL|DIR...",
     .positional = POSITIONAL_FILE,
-    .tables = { model_options, ifm_model_options, cli_page_options, cli_json_options },
+    .tables = { cli_kernel_options, ifm_model_options, cli_page_options, cli_json_options, cli_progress_options },
     .details =
-        "MODEL is an ONNX file, NAME[,KEY=VALUE...] for a model of the zoo, or a file that kernels export wrote. The "
+        "MODEL is an ONNX file, NAME[,KEY=VALUE...] for a model of the zoo, or a file that kernels export or kernels "
+        "extract "
+        "wrote; DIR stands for the files of these in it. What cannot be opened is a row with its reason, and the exit "
+        "status is 1. The "
         "runtime optimises the model in a process of its own, at its highest level. A kernel is a node of the optimised "
         "graph, under the name of what it computes: Conv_Add_Relu in every model and at every size. Kernels of one digest "
         "compute the same on the same shapes.\n"
@@ -105,7 +108,7 @@ const Verb verb_kernels_show = {
     .summary = "show kernels of a model in full",
     .arguments = "MODEL KERNEL",
     .positional = POSITIONAL_FILE,
-    .tables = { model_options, ifm_model_options, cli_page_options, cli_json_options },
+    .tables = { cli_kernel_options, ifm_model_options, cli_page_options, cli_json_options },
     .details = "KERNEL is a name (Conv_Add_Relu), the first digits of a digest, or both with the shape as files of kernels "
                "are called. MODEL is as of kernels list.",
     .examples = { { "inferometer kernels show resnet18 Conv_Add_Relu",
@@ -145,87 +148,11 @@ const Verb verb_kernels_export = {
     .summary = "write a model's kernels as a file of records",
     .arguments = "MODEL",
     .positional = POSITIONAL_FILE,
-    .tables = { model_options, ifm_model_options, export_options },
+    .tables = { cli_kernel_options, ifm_model_options, export_options },
     .details = "MODEL is as of kernels list. Records of an ONNX file are refused later if that file has changed.",
     .examples = { { "inferometer kernels export resnet18 -o resnet18.json",
                     "writes a record of each kernel: operator, attributes, shapes, FLOP, bytes, covered nodes" } },
     .run = run_export,
-};
-
-/* --- kernels extract ----------------------------------------------------------------------------------------------------
- */
-
-/* @user: gsize: how many were written */
-static gboolean print_written(const char *file, void *user)
-{
-    g_autofree char *line = g_strconcat(file, "\n", NULL);
-    ++*(gsize *)user;
-    return cli_print(line) == CLI_EXIT_OK;
-}
-
-static void note_left_out(const char *why, void *user)
-{
-    cli_note("no file: %s", why);
-}
-
-static int run_extract(const Arguments *arguments)
-{
-    const char *graph = cli_text(arguments, "graph"), *folder = cli_text(arguments, "output");
-    const char *const *names = cli_texts(arguments, "kernel");
-    g_autoptr(GError) error = NULL;
-    gsize n_written = 0;
-    int status = CLI_EXIT_OK;
-    if (folder == NULL)
-        return cli_usage("needs -o DIR: where the models go");
-    if (graph != NULL && cli_positional(arguments)[1] != NULL)
-        return cli_usage("--graph: is of one model, so with it there is one RECORD");
-    g_autoptr(IfmModel) weights = graph != NULL ? ifm_model_open(graph, &error) : NULL;
-    if (error != NULL)
-        return cli_fail(error);
-    g_autoptr(GPtrArray) all = open_all(arguments, &status);
-    if (all == NULL)
-        return status;
-    const IfmKernelExtraction options = { .folder = folder,
-                                          .names = *names != NULL ? names : NULL,
-                                          .graph = weights,
-                                          .seed = (guint32)cli_integer(arguments, "seed"),
-                                          .ring = cli_given(arguments, "ring"),
-                                          .written = print_written,
-                                          .left_out = note_left_out,
-                                          .user = &n_written };
-    if (!ifm_kernel_records_extract((const IfmKernelRecords *const *)all->pdata, all->len, &options, &error))
-        return g_error_matches(error, IFM_ERROR, IFM_ERROR_CANCELLED) ? CLI_EXIT_FAILED : cli_fail(error);
-    if (n_written > 0)
-        return CLI_EXIT_OK;
-    cli_complain("no kernel of that name could be extracted");
-    return CLI_EXIT_FAILED;
-}
-
-static const IfmOption extract_options[] = {
-    { "output", IFM_OPTION_FOLDER, "DIR", "where the models go", .letter = 'o' },
-    { "kernel", IFM_OPTION_TEXT, "NAME", "kernels of this name alone, such as Conv_Add_Relu", .repeatable = TRUE },
-    { "graph", IFM_OPTION_FILE, "FILE",
-      "the optimised graph as kernels export --graph wrote it: its weights are kept; without it they are drawn from "
-      "--seed" },
-    { "ring", IFM_OPTION_FLAG, NULL,
-      "cold-cache copies: as many in one model as processor caches cannot hold; one run computes each in turn" },
-    { NULL },
-};
-
-const Verb verb_kernels_extract = {
-    .name = "kernels extract",
-    .summary = "write each distinct kernel of models as a model of its own",
-    .arguments = "RECORD...",
-    .positional = POSITIONAL_FILE,
-    .tables = { model_options, ifm_model_options, extract_options },
-    .details =
-        "RECORD is a file that kernels export wrote, or a MODEL as of kernels list. Each file is called "
-        "NAME_SHAPE-DIGITS.onnx, with the shape of the first input and the first digits of the kernel's digest; its name "
-        "is printed. It is the outcome of an optimisation: run it with optimisation off. A kernel whose shapes or "
-        "attributes are not known gets no file, and a note has the reason.",
-    .examples = { { "inferometer kernels extract resnet18.json vit.json -o kernels",
-                    "writes a model for each distinct kernel of two models" } },
-    .run = run_extract,
 };
 
 /* --- kernels dag --------------------------------------------------------------------------------------------------------
@@ -254,7 +181,7 @@ const Verb verb_kernels_dag = {
     .summary = "write which kernels of a model wait for which",
     .arguments = "RECORD",
     .positional = POSITIONAL_FILE,
-    .tables = { model_options, ifm_model_options, dag_options },
+    .tables = { cli_kernel_options, ifm_model_options, dag_options },
     .details = "RECORD is a file that kernels export wrote, or a MODEL as of kernels list.",
     .run = run_dag,
 };

@@ -21,42 +21,42 @@ static void report_clear(gpointer data)
 {
     const IfmPredictReport *report = data;
     ifm_model_prediction_free((IfmModelPrediction *)report->prediction);
-    ifm_kernel_records_free((IfmKernelRecords *)report->records);
 }
 
 int cli_predict(const Arguments *arguments, const PredictAsk *ask)
 {
-    g_autoptr(GError) error = NULL;
     g_autoptr(GArray) reports = g_array_new(FALSE, FALSE, sizeof(IfmPredictReport));
     g_autofree char *warning = NULL;
-    IfmKernelOptions options = { .device = ask->device,
-                                 .threads = ask->threads,
-                                 .seed = ask->seed,
-                                 .interrupted = cli_interrupt_install(),
-                                 .note = cli_note_of };
+    IfmKernelOptions options = { .device = ask->device, .threads = ask->threads, .seed = ask->seed };
+    int status = CLI_EXIT_OK;
     g_array_set_clear_func(reports, report_clear);
     cli_fill(arguments, ifm_model_options, &options.open);
-    for (const char *const *text = cli_positional(arguments); *text != NULL; text++)
+    g_autoptr(GPtrArray) opened = cli_open_each(arguments, &options, &status);
+    if (opened == NULL || cli_is_none(opened))
+        return opened != NULL ? cli_end_each(opened, status) : status;
+    for (guint i = 0; i < opened->len; i++)
     {
-        IfmKernelRecords *records = ifm_kernel_records_open(*text, &options, &error);
-        if (records == NULL)
-            return cli_fail(error);
-        const IfmPredictReport report = { .records = records,
-                                          .prediction = ifm_model_predict(ask->model, records, ask->threads, ask->load),
-                                          .load = ask->load_words,
-                                          .measured_ns = NAN,
-                                          .place = ask->info };
+        const IfmKernelRecords *records = opened->pdata[i];
+        const gboolean is_open = records->reason == NULL;
+        const IfmPredictReport report = {
+            .records = records,
+            .prediction = is_open ? ifm_model_predict(ask->model, records, ask->threads, ask->load) : NULL,
+            .load = ask->load_words,
+            .measured_ns = NAN,
+            .place = ask->info
+        };
         g_array_append_val(reports, report);
-        if (warning == NULL)
+        if (warning == NULL && is_open)
             warning =
                 ifm_latency_model_warning(ask->model, ask->info == NULL ? records->processor : NULL, records->runtime);
     }
     IfmPredictReport *all = (IfmPredictReport *)(void *)reports->data;
     for (guint i = 0; i < reports->len; i++)
         all[i].warning = warning;
-    return cli_answer(arguments, (Answer){ .document = ifm_predict_document(all, reports->len),
-                                           .key = ask->info != NULL ? "kernels" : NULL,
-                                           .json = ifm_predictions_to_json(all, reports->len) });
+    status = cli_answer(arguments, (Answer){ .document = ifm_predict_document(all, reports->len),
+                                             .key = ask->info != NULL ? "kernels" : NULL,
+                                             .json = ifm_predictions_to_json(all, reports->len) });
+    return cli_end_each(opened, status);
 }
 
 #define DEVICE "onnxruntime:CPU@0"
@@ -151,13 +151,15 @@ static const IfmOption predict_options[] = {
 const Verb verb_predict = {
     .name = "predict",
     .summary = "predict the latency of models from what was learnt of kernels",
-    .arguments = "MODEL...",
+    .arguments = "MODEL|DIR...",
     .positional = POSITIONAL_FILE,
-    .tables = { ifm_model_options, cli_page_options, predict_options, cli_json_options },
+    .tables = { ifm_model_options, cli_page_options, predict_options, cli_json_options, cli_progress_options },
     .details =
         "A model is taken apart into the kernels that its runtime would run; the latency of each is predicted with its "
         "interval, and they are added up. Kernels of unknown operators go by the roofline, and are marked. MODEL is an "
-        "ONNX file, a model of the zoo, or records of `kernels export`. Nothing is run but the runtime's optimisation, "
+        "ONNX file, a model of the zoo, a kernel of `kernels extract`, or records of `kernels export`; DIR stands for the "
+        "files of these in it. What cannot be opened is a row with its reason, and the exit status is 1. Nothing is run "
+        "but the runtime's optimisation, "
         "whose outcome is kept.",
     .examples = { { "inferometer predict resnet18,size=160 --with latency.json --load live",
                     "predicts a model of the zoo under what the machine does now" } },

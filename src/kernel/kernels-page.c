@@ -6,9 +6,7 @@
 #include <document/document.h>
 #include <document/summary.h>
 #include <document/words.h>
-#include <inferometer/kernels.h>
-#include <onnx/fused-kernel.h>
-#include <zoo/zoo.h>
+#include <kernel/kernel.h>
 
 #define DIGEST_DIGITS 8
 
@@ -176,6 +174,7 @@ static const IfmField model_fields[] = {
     { SOME("folded nodes", 3) },
     { SOME("shared nodes", 4) },
     { SOME("uncovered", 5) },
+    { "reason", "not opened", IFM_FIELD_TEXT, OF_RECORDS(reason, .some = TRUE), IFM_FIELD_HIDE_EMPTY },
     { NULL },
 };
 
@@ -237,25 +236,27 @@ static GArray *names_of(const GArray *distinct)
 /* The command that extracts what is listed, by the model's source; NULL where that is not there. (transfer full) */
 static char *extraction_of(const IfmKernelRecords *records)
 {
-    const char *source = records->source != NULL ? records->source : "";
-    g_autofree char *folder = g_get_current_dir(), *here = g_strconcat(folder, "/", NULL);
-    const gboolean is_zoo = g_str_has_prefix(source, IFM_ZOO_PREFIX),
-                   is_usual = g_strcmp0(records->device, "onnxruntime:CPU") == 0;
-    const char *before = is_zoo ? IFM_ZOO_PREFIX : here;
-    if (!is_zoo && !g_file_test(source, G_FILE_TEST_EXISTS))
-        return NULL;
-    return ifm_say_command("kernels", "extract", source + (g_str_has_prefix(source, before) ? strlen(before) : 0), "-o",
-                           "kernels", is_usual ? NULL : "-d", records->device, NULL);
+    g_autofree char *place = ifm_kernel_records_place(records);
+    const gboolean is_usual = g_strcmp0(records->device, "onnxruntime:CPU") == 0;
+    return place != NULL ? ifm_say_command("kernels", "extract", place, "-o", "kernels", is_usual ? NULL : "-d",
+                                           records->device, NULL)
+                         : NULL;
 }
 
 /* How many kernels there are, of how many it is known which nodes they cover, and what none of them covers. */
 static void add_headline(IfmDocument *document, const GArray *models, guint n_distinct)
 {
+    const IfmKernelRecords *first = NULL; /* that was opened */
     gint64 n_kernels = 0, n_nodes = 0, n_open = 0;
+    gsize n_failed = 0;
     for (guint i = 0; i < models->len; i++)
     {
         const ModelRow *row = &g_array_index(models, ModelRow, i);
         g_autofree char *names = join(row->records->uncovered);
+        n_failed += row->records->reason != NULL;
+        if (row->records->reason != NULL)
+            continue;
+        first = first != NULL ? first : row->records;
         n_kernels += row->n_kernels;
         n_nodes += row->records->n_nodes;
         n_open += row->n[IFM_COVERAGE_AMBIGUOUS];
@@ -266,9 +267,9 @@ static void add_headline(IfmDocument *document, const GArray *models, guint n_di
         ifm_document_provenance(document, "runtime", "%s", row->records->runtime);
         ifm_document_provenance(document, "CPU", "%s", row->records->processor);
     }
-    if (models->len == 0)
+    ifm_document_check_count(document, IFM_TRUST_CARE, n_failed, models->len, "could not be opened");
+    if (first == NULL)
         return;
-    const IfmKernelRecords *first = g_array_index(models, ModelRow, 0).records;
     const char *model = first->model;
     g_autofree char *command = extraction_of(first);
     ifm_document_subject(document, "%s%s · %" G_GINT64_FORMAT " node%s", model, models->len > 1 ? " and others" : "",

@@ -10,18 +10,20 @@ static gboolean extract_kernel(const IfmKernelExtraction *options, const IfmKern
                                GError **error)
 {
     g_autoptr(GError) trouble = NULL;
+    if (options->interrupted != NULL && g_atomic_int_get(options->interrupted) != 0)
+        return ifm_error_set(error, IFM_ERROR_CANCELLED, "interrupted");
     const gsize n_copies = options->ring ? ifm_kernel_ring_copies(kernel, cache_bytes) : 1;
     g_autoptr(IfmModel) model = ifm_kernel_extract(kernel, options->graph, n_copies, options->seed, &trouble);
     if (model == NULL)
     {
-        options->left_out(trouble->message, options->user);
+        options->left_out(kernel, trouble->message, options->user);
         return TRUE;
     }
     g_autofree char *stem = ifm_kernel_record_stem(kernel), *file = g_strconcat(stem, ".onnx", NULL),
                     *path = g_build_filename(options->folder, file, NULL);
     if (!ifm_model_save(model, path, error))
         return FALSE;
-    if (options->written(file, options->user))
+    if (options->written(kernel, file, options->user))
         return TRUE;
     return ifm_error_set(error, IFM_ERROR_CANCELLED, "ended after %s", file);
 }

@@ -43,6 +43,7 @@ void ifm_kernel_records_free(IfmKernelRecords *records)
     if (records == NULL)
         return;
     ifm_record_clear(records, records_fields);
+    g_free(records->reason);
     g_free(records);
 }
 

@@ -68,6 +68,9 @@ void kernel_add_depend(GArray *depends, gint64 row); /* once; -1: none */
 IfmKernelRecords *kernel_records_new(const IfmModel *model, const IfmModel *optimised, const IfmAnalysis *analysis,
                                      const Cover *cover);
 
+/* kernel_records_of_kernel: (transfer full) of a model that ifm_kernel_extract() made, which has nodes. */
+IfmKernelRecords *kernel_records_of_kernel(const IfmModel *model, const IfmAnalysis *analysis);
+
 /* --- records-file.c ----------------------------------------------------------------------------------------------------
  */
 

@@ -1,5 +1,8 @@
-/* Records by what a user calls a model: a file of records, an ONNX file or a model of the zoo. */
+/* Records by what a user calls a model: a file of records, an ONNX file, a model of the zoo, or a folder of files. */
+#include <stdio.h>
 #include <string.h>
+
+#include <base/base.h>
 
 #include <kernel/kernel.h>
 #include <zoo/zoo.h>
@@ -63,8 +66,10 @@ static IfmKernelRecords *find(const Asked *self, GError **error)
     return records;
 }
 
-static IfmKernelRecords *name_source(IfmKernelRecords *records, char *source /* (transfer full) */)
+/* What is kept may be of a model of the same bytes that had another name. */
+static IfmKernelRecords *name_source(IfmKernelRecords *records, const char *model, char *source /* (transfer full) */)
 {
+    ifm_record_set_text(&records->model, model);
     g_free(records->source);
     records->source = source;
     return records;
@@ -81,6 +86,15 @@ static char *identity_of(const char *text, const IfmKernelOptions *options)
         return NULL;
     return g_strdup_printf(IFM_ZOO_PREFIX "%s seed=%u",
                            text + (g_str_has_prefix(text, IFM_ZOO_PREFIX) ? strlen(IFM_ZOO_PREFIX) : 0), options->seed);
+}
+
+/* As its file would be called. */
+static IfmKernelRecords *name_by_identity(IfmKernelRecords *records, const char *identity, guint32 seed)
+{
+    char *source = g_strndup(identity, (gsize)(strrchr(identity, ' ') - identity));
+    const char *words = source + strlen(IFM_ZOO_PREFIX);
+    g_autofree char *name = seed == 1 ? g_strdup(words) : g_strdup_printf("%s,seed=%u", words, seed);
+    return name_source(records, name, source);
 }
 
 static void take_source(Asked *self)
@@ -112,7 +126,24 @@ static IfmKernelRecords *records_of(Asked *self, const char *text, gboolean is_f
     }
     if (self->identity != NULL)
         kept_add_digest(self->folder, self->identity, digest, (const char *const[]){ kept_program(), NULL });
-    return name_source(g_steal_pointer(&records), is_file ? g_steal_pointer(&path) : g_strdup(self->source.source));
+    return name_source(g_steal_pointer(&records), ifm_model_name(self->source.model),
+                       is_file ? g_steal_pointer(&path) : g_strdup(self->source.source));
+}
+
+/* Of a kernel that was extracted: it is the outcome of an optimisation, and has no other. */
+static IfmKernelRecords *records_of_kernel(const Asked *self, const char *text, GError **error)
+{
+    IfmModel *model = self->source.model;
+    g_autoptr(IfmAnalysis) analysis = ifm_model_analyse(model, NULL, 0, error);
+    const char *digest = analysis != NULL ? ifm_model_digest(model, error) : NULL;
+    if (digest != NULL && ifm_model_n_nodes(model) == 0)
+        ifm_error_refuse(error, "%s: has no node, and is said to be a kernel", text);
+    if (digest == NULL || ifm_model_n_nodes(model) == 0)
+        return NULL;
+    IfmKernelRecords *records = kernel_records_of_kernel(model, analysis);
+    ifm_record_set_text(&records->model_digest, digest);
+    ifm_record_set_text(&records->device, self->model_case.device);
+    return name_source(records, ifm_model_name(model), g_canonicalize_filename(text, NULL));
 }
 
 static IfmKernelRecords *open_model(const char *text, const IfmKernelOptions *options, GError **error)
@@ -131,20 +162,36 @@ static IfmKernelRecords *open_model(const char *text, const IfmKernelOptions *op
     g_autofree char *digest = self.identity != NULL ? kept_digest(self.folder, self.identity) : NULL;
     IfmKernelRecords *records = take_kept(&self, digest);
     if (records != NULL)
-        return name_source(records, g_strndup(self.identity, (gsize)(strrchr(self.identity, ' ') - self.identity)));
+        return name_by_identity(records, self.identity, options->seed);
     if (!ifm_model_source_open(&request, &self.source, error))
     {
         if (error != NULL)
             ifm_error_blame_sizes(*error);
         return NULL;
     }
+    if (ifm_model_metadata(self.source.model, IFM_KERNEL_DIGEST_METADATA) != NULL)
+        return records_of_kernel(&self, text, error);
     take_source(&self);
     return records_of(&self, text, ifm_model_source_entry(text) == NULL, error);
+}
+
+/* Records have the sizes that their model had. */
+static gboolean check_sizes(const char *path, const IfmModelOptions *open, GError **error)
+{
+    const char *asked = open->batch > 0                                 ? "batch"
+                        : open->dims != NULL && *open->dims != NULL     ? "dim"
+                        : open->inputs != NULL && *open->inputs != NULL ? "input"
+                                                                        : NULL;
+    return asked == NULL ||
+           ifm_error_refuse(error, "--%s: %s: records have the sizes of their export: export them with --%s", asked, path,
+                            asked);
 }
 
 /* Records of a file, whose model is still what it was; where it is not there, they stand alone. */
 static IfmKernelRecords *read_records(const char *path, const IfmKernelOptions *options, GError **error)
 {
+    if (!check_sizes(path, &options->open, error))
+        return NULL;
     g_autoptr(IfmKernelRecords) records = ifm_kernel_records_read(path, error);
     if (records == NULL || !g_file_test(records->source, G_FILE_TEST_IS_REGULAR))
         return g_steal_pointer(&records);
@@ -186,11 +233,126 @@ gboolean ifm_kernel_records_check_graph(const IfmKernelRecords *records, const I
     return TRUE;
 }
 
+static gboolean is_folder(const char *word)
+{
+    return g_file_test(word, G_FILE_TEST_IS_DIR) && ifm_model_source_entry(word) == NULL;
+}
+
+gboolean ifm_kernel_records_stand_alone(const char *word)
+{
+    return g_str_has_suffix(word, ".json") && !g_str_has_prefix(word, IFM_ZOO_PREFIX);
+}
+
 IfmKernelRecords *ifm_kernel_records_open(const char *text, const IfmKernelOptions *options, GError **error)
 {
     const IfmKernelOptions defaults = { .seed = 1 };
     options = options != NULL ? options : &defaults;
-    if (g_str_has_suffix(text, ".json") && !g_str_has_prefix(text, IFM_ZOO_PREFIX))
+    if (is_folder(text))
+    {
+        ifm_error_refuse(error, "%s: is a folder; a model, records, or a folder that holds some are expected", text);
+        return NULL;
+    }
+    if (ifm_kernel_records_stand_alone(text))
         return read_records(text, options, error);
     return open_model(text, options, error);
+}
+
+/* --- several models -----------------------------------------------------------------------------------------------------
+ */
+
+/* So far into a file its version is looked for, by which records are told from other JSON. */
+#define HEAD_BYTES 4096
+
+static gboolean holds_records(const char *path)
+{
+    char head[HEAD_BYTES];
+    FILE *file = fopen(path, "re");
+    const gsize n = file != NULL ? fread(head, 1, sizeof head, file) : 0;
+    if (file != NULL)
+        fclose(file);
+    return g_strstr_len(head, (gssize)n, "\"kernel_records\"") != NULL;
+}
+
+/* What cannot be listed stays the folder that it is. */
+static void add_files(const char *folder, gboolean records, GPtrArray *words)
+{
+    GDir *dir = g_dir_open(folder, 0, NULL);
+    g_autoptr(GPtrArray) files = g_ptr_array_new();
+    for (const char *name; dir != NULL && (name = g_dir_read_name(dir)) != NULL;)
+    {
+        char *path = g_build_filename(folder, name, NULL);
+        if (g_str_has_suffix(name, ".onnx") || (records && g_str_has_suffix(name, ".json") && holds_records(path)))
+            g_ptr_array_add(files, path);
+        else
+            g_free(path);
+    }
+    g_clear_pointer(&dir, g_dir_close);
+    g_ptr_array_sort(files, ifm_compare_texts);
+    if (files->len == 0)
+        g_ptr_array_add(files, g_strdup(folder));
+    g_ptr_array_extend_and_steal(words, g_steal_pointer(&files));
+}
+
+GStrv ifm_kernel_records_words(const char *const *words, gboolean records)
+{
+    GPtrArray *all = g_ptr_array_new();
+    for (; *words != NULL; words++)
+        if (is_folder(*words))
+            add_files(*words, records, all);
+        else
+            g_ptr_array_add(all, g_strdup(*words));
+    g_ptr_array_add(all, NULL);
+    return (GStrv)g_ptr_array_free(all, FALSE);
+}
+
+IfmKernelRecords *ifm_kernel_records_failed(const char *word, const GError *why)
+{
+    IfmKernelRecords *records = kernel_records_alloc();
+    ifm_record_set_text(&records->model, word);
+    ifm_record_set_text(&records->source, word);
+    records->reason = g_strdup(why->message);
+    records->code = why->code;
+    return records;
+}
+
+static void report(const IfmKernelOptions *options, const IfmProgress *now)
+{
+    if (options->progress != NULL)
+        options->progress(now, options->user);
+}
+
+GPtrArray *ifm_kernel_records_open_each(const char *const *words, const IfmKernelOptions *options, GError **error)
+{
+    g_auto(GStrv) texts = ifm_kernel_records_words(words, TRUE);
+    g_autoptr(GPtrArray) all = g_ptr_array_new_with_free_func((GDestroyNotify)ifm_kernel_records_free);
+    g_auto(IfmModelFeed) sizes = { 0 };
+    if (!ifm_model_feed_init(&sizes, options->open.dims, error)) /* once, not for each */
+        return NULL;
+    report(options, &(IfmProgress){ .n_cases = g_strv_length(texts) });
+    for (char **text = texts; *text != NULL; text++)
+    {
+        g_autoptr(GError) trouble = NULL;
+        report(options, &(IfmProgress){ .title = *text });
+        IfmKernelRecords *records = ifm_kernel_records_open(*text, options, &trouble);
+        report(options,
+               &(IfmProgress){ .outcome = records != NULL ? "ok" : ifm_error_code_name((IfmErrorCode)trouble->code) });
+        if (g_error_matches(trouble, IFM_ERROR, IFM_ERROR_CANCELLED))
+        {
+            g_propagate_error(error, g_steal_pointer(&trouble));
+            return NULL;
+        }
+        g_ptr_array_add(all, records != NULL ? records : ifm_kernel_records_failed(*text, trouble));
+    }
+    return g_steal_pointer(&all);
+}
+
+char *ifm_kernel_records_place(const IfmKernelRecords *records)
+{
+    const char *source = records->source != NULL ? records->source : "";
+    g_autofree char *folder = g_get_current_dir(), *here = g_strconcat(folder, "/", NULL);
+    const gboolean is_zoo = g_str_has_prefix(source, IFM_ZOO_PREFIX);
+    const char *before = is_zoo ? IFM_ZOO_PREFIX : here;
+    if (!is_zoo && !g_file_test(source, G_FILE_TEST_EXISTS))
+        return NULL;
+    return g_strdup(source + (g_str_has_prefix(source, before) ? strlen(before) : 0));
 }

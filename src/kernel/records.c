@@ -157,3 +157,21 @@ IfmKernelRecords *kernel_records_new(const IfmModel *model, const IfmModel *opti
     records->n_covered_twice = (gint64)cover->n_twice;
     return records;
 }
+
+IfmKernelRecords *kernel_records_of_kernel(const IfmModel *model, const IfmAnalysis *analysis)
+{
+    IfmKernelRecords *records = kernel_records_alloc();
+    const char *name = ifm_model_metadata(model, IFM_KERNEL_NAME_METADATA);
+    g_autoptr(GHashTable) weights = kernel_weight_names(model);
+    g_autoptr(GArray) none = g_array_new(FALSE, FALSE, sizeof(gsize));
+    const KernelSource source = { model, model, analysis, weights };
+    const CoverGroup alone = { .covers = none, .coverage = IFM_COVERAGE_EXACT };
+    IfmKernelRecord *record = record_of(&source, 0, &alone); /* the others are its copies */
+    g_array_set_size(record->depends, 0);
+    if (name != NULL && *name != '\0')
+        ifm_record_set_text(&record->name, name);
+    ifm_kernel_record_complete(record);
+    g_ptr_array_add(records->kernels, record);
+    records->n_nodes = 1;
+    return records;
+}

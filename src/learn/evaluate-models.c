@@ -35,7 +35,8 @@ typedef struct
     const IfmEvaluateOptions *options;
     IfmDeviceSpec *spec;
     GArray *loads;
-    gint64 cache_bytes; /* of the last level */
+    gint64 cache_bytes;   /* of the last level */
+    GHashTable *measured; /* digest and load of a kernel -> its first row: models share kernels */
     IfmEvaluation *evaluation;
 } Evaluating;
 
@@ -127,10 +128,11 @@ static gboolean measure(const Evaluating *self, IfmModelCase *model_case, const 
     return TRUE;
 }
 
-static IfmEvaluated *add_row(const Evaluating *self, const char *model, const Load *load)
+static IfmEvaluated *add_row(const Evaluating *self, const IfmKernelRecords *records, const Load *load)
 {
     IfmEvaluated *row = g_new0(IfmEvaluated, 1);
-    row->model = g_strdup(model);
+    row->records = records;
+    row->model = g_strdup(records->model);
     row->load = g_strdup(load->word);
     row->times = 1;
     row->asked = load->stress != NULL ? load->level : (double)NAN;
@@ -194,7 +196,7 @@ static gboolean evaluate_whole(const Evaluating *self, const IfmKernelRecords *r
 {
     g_autoptr(IfmModelPrediction) prediction =
         ifm_model_predict(self->model, records, MAX(self->options->threads, 1), &load->state);
-    IfmEvaluated *row = add_row(self, records->model, load);
+    IfmEvaluated *row = add_row(self, records, load);
     IfmModelCase model_case = { .model_path = source->path,
                                 .inputs_path = source->inputs_path,
                                 .bindings = ifm_model_feed_bindings(&source->feed),
@@ -213,7 +215,7 @@ static gboolean evaluate_kernel(const Evaluating *self, const IfmKernelRecords *
     IfmKernelSample sample;
     IfmPredictedLatency predicted;
     json_auto_t *json = ifm_kernel_record_to_json(record);
-    IfmEvaluated *row = add_row(self, records->model, load);
+    IfmEvaluated *row = add_row(self, records, load);
     IfmModelCase model_case = { .kernel = json, .n_copies = ifm_kernel_ring_copies(record, self->cache_bytes) };
     ifm_kernel_sample_init(&sample);
     ifm_kernel_sample_describe(&sample, record);
@@ -228,30 +230,61 @@ static gboolean evaluate_kernel(const Evaluating *self, const IfmKernelRecords *
     row->high_ns = predicted.high_ns;
     row->unknown = predicted.known ? NULL : g_strdup(record->name);
     row->outside = ifm_latency_model_outside(self->model, &sample, &load->state);
-    return measure(self, &model_case, load, KERNEL_NS, row, error);
+    char *key = g_strconcat(record->digest, " ", load->word, NULL);
+    const IfmEvaluated *before = g_hash_table_lookup(self->measured, key);
+    if (before == NULL)
+    {
+        g_hash_table_insert(self->measured, key, row);
+        return measure(self, &model_case, load, KERNEL_NS, row, error);
+    }
+    g_free(key);
+    row->measured_ns = before->measured_ns;
+    row->std_ns = before->std_ns;
+    row->achieved = before->achieved;
+    row->reason = g_strdup(before->reason);
+    return TRUE;
 }
 
 /* --- models -------------------------------------------------------------------------------------------------------------
  */
 
-static gboolean evaluate_kernels(const Evaluating *self, const IfmKernelRecords *records, const Load *load, GError **error)
+/* Whether a kernel is a row. What cannot be measured by itself is none, and what only gives data another shape is none:
+ * of a whole model it is among the overhead of its nodes, of others the page says how many there are. */
+static gboolean is_row(const Evaluating *self, const IfmKernelRecord *record, gboolean has_whole)
+{
+    g_autoptr(GError) why = NULL;
+    const gboolean moves = ifm_kernel_record_moves(record);
+    if (moves && has_whole)
+        return FALSE;
+    if (moves)
+        ifm_error_refuse(&why, "%s only gives data another shape", record->name);
+    else if (ifm_kernel_stands_alone(record, &why))
+        return TRUE;
+    self->evaluation->n_dropped++;
+    if (self->evaluation->why_dropped == NULL)
+        self->evaluation->why_dropped = g_strdup(why->message);
+    return FALSE;
+}
+
+static gboolean evaluate_kernels(const Evaluating *self, const IfmKernelRecords *records, gboolean has_whole,
+                                 const Load *load, GError **error)
 {
     g_autoptr(GHashTable) seen = g_hash_table_new(g_str_hash, g_str_equal);
     for (guint i = 0; i < records->kernels->len; i++)
     {
         const IfmKernelRecord *record = records->kernels->pdata[i];
-        if (g_hash_table_add(seen, record->digest) && !ifm_kernel_record_moves(record) &&
+        if (g_hash_table_add(seen, record->digest) && is_row(self, record, has_whole) &&
             !evaluate_kernel(self, records, record, load, error))
             return FALSE;
     }
     return TRUE;
 }
 
-/* @at: of the whole model, whose kernels stand behind it */
-static void sum_kernels(const GPtrArray *rows, guint at)
+/* @at: of the whole model, whose kernels stand behind it    @all: none was dropped */
+static void sum_kernels(const GPtrArray *rows, guint at, gboolean all)
 {
     IfmEvaluated *whole = rows->pdata[at];
-    whole->kernels_ns = 0;
+    whole->kernels_ns = all ? 0 : (double)NAN;
     for (guint i = at + 1; i < rows->len; i++)
     {
         const IfmEvaluated *kernel = rows->pdata[i];
@@ -259,7 +292,8 @@ static void sum_kernels(const GPtrArray *rows, guint at)
     }
 }
 
-static gboolean evaluate_model(const Evaluating *self, const char *text, GError **error)
+/* @source: of records and of an extracted kernel, which have no whole model, it has no path. */
+static IfmKernelRecords *open_model(const Evaluating *self, const char *text, IfmModelSource *source, GError **error)
 {
     const IfmKernelOptions options = { .device = self->spec->text,
                                        .threads = MAX(self->options->threads, 1),
@@ -272,35 +306,65 @@ static gboolean evaluate_model(const Evaluating *self, const char *text, GError 
                                       .is_run = TRUE,
                                       .note = self->options->note,
                                       .user = self->options->user };
-    g_auto(IfmModelSource) source = { 0 };
-    if (g_str_has_suffix(text, ".json"))
-        return ifm_error_refuse(error, "%s: records alone cannot be measured: name the model", text);
-    if (!ifm_model_source_open(&request, &source, error))
-        return FALSE;
     IfmKernelRecords *records = ifm_kernel_records_open(text, &options, error);
-    if (records == NULL)
-        return FALSE;
-    g_ptr_array_add(self->evaluation->records, records);
-    if (self->evaluation->warning == NULL)
-        self->evaluation->warning = ifm_latency_model_warning(self->model, records->processor, records->runtime);
+    if (records == NULL || ifm_kernel_records_stand_alone(text))
+        return records;
+    if (!ifm_model_source_open(&request, source, error))
+        g_clear_pointer(&records, ifm_kernel_records_free);
+    else if (ifm_model_metadata(source->model, IFM_KERNEL_DIGEST_METADATA) != NULL)
+        ifm_model_source_clear(source);
+    return records;
+}
+
+static gboolean evaluate_opened(const Evaluating *self, const IfmKernelRecords *records, const IfmModelSource *source,
+                                GError **error)
+{
     for (guint i = 0; i < self->loads->len; i++)
     {
         const Load *load = &g_array_index(self->loads, Load, i);
         const guint before = self->evaluation->rows->len;
-        if (!evaluate_whole(self, records, &source, load, error) ||
-            (self->options->kernels && !evaluate_kernels(self, records, load, error)))
+        const gint64 n_dropped = self->evaluation->n_dropped;
+        if ((source->path != NULL && !evaluate_whole(self, records, source, load, error)) ||
+            (self->options->kernels && !evaluate_kernels(self, records, source->path != NULL, load, error)))
             return FALSE;
-        if (self->options->kernels)
-            sum_kernels(self->evaluation->rows, before);
+        if (self->options->kernels && source->path != NULL)
+            sum_kernels(self->evaluation->rows, before, self->evaluation->n_dropped == n_dropped);
     }
     return TRUE;
 }
 
+static gboolean evaluate_model(const Evaluating *self, const char *text, GError **error)
+{
+    g_auto(IfmModelSource) source = { 0 };
+    g_autoptr(GError) trouble = NULL;
+    IfmEvaluation *evaluation = self->evaluation;
+    IfmKernelRecords *records = open_model(self, text, &source, &trouble);
+    if (g_error_matches(trouble, IFM_ERROR, IFM_ERROR_CANCELLED))
+        return ifm_error_pass(error, g_steal_pointer(&trouble));
+    if (records == NULL)
+        records = ifm_kernel_records_failed(text, trouble);
+    g_ptr_array_add(evaluation->records, records);
+    if (records->reason != NULL || (source.path == NULL && !self->options->kernels))
+    {
+        IfmEvaluated *row = add_row(self, records, &g_array_index(self->loads, Load, 0));
+        row->reason =
+            g_strdup(records->reason != NULL ? records->reason : "there are its kernels alone, which are left out");
+        row->measured_ns = row->predicted_ns = row->low_ns = row->high_ns = (double)NAN;
+        return TRUE;
+    }
+    if (evaluation->warning == NULL)
+        evaluation->warning = ifm_latency_model_warning(self->model, records->processor, records->runtime);
+    return evaluate_opened(self, records, &source, error);
+}
+
 static gboolean evaluate_all(Evaluating *self, GError **error)
 {
-    if (self->spec == NULL || !read_loads(self, error))
+    g_auto(GStrv) texts = ifm_kernel_records_words(self->options->models, TRUE);
+    g_auto(IfmModelFeed) sizes = { 0 };
+    if (self->spec == NULL || !read_loads(self, error) ||
+        !ifm_model_feed_init(&sizes, self->options->open.dims, error)) /* once, not for each */
         return FALSE;
-    for (const char *const *text = self->options->models; *text != NULL; text++)
+    for (char **text = texts; *text != NULL; text++)
         if (!evaluate_model(self, *text, error))
             return FALSE;
     return TRUE;
@@ -313,11 +377,13 @@ IfmEvaluation *ifm_evaluate(const IfmLatencyModel *model, const IfmEvaluateOptio
     g_autoptr(IfmEvaluation) evaluation = self.evaluation = g_new0(IfmEvaluation, 1);
     evaluation->rows = g_ptr_array_new_with_free_func((GDestroyNotify)evaluated_free);
     evaluation->records = g_ptr_array_new_with_free_func((GDestroyNotify)ifm_kernel_records_free);
+    self.measured = g_hash_table_new_full(g_str_hash, g_str_equal, g_free, NULL);
     self.loads = g_array_new(FALSE, FALSE, sizeof(Load));
     g_array_set_clear_func(self.loads, load_clear);
     self.spec = ifm_device_spec_parse(options->device != NULL ? options->device : USUAL_DEVICE, error);
     const gboolean ok = evaluate_all(&self, error);
     g_array_unref(self.loads);
+    g_hash_table_unref(self.measured);
     ifm_device_spec_free(self.spec);
     return ok ? g_steal_pointer(&evaluation) : NULL;
 }
@@ -329,5 +395,6 @@ void ifm_evaluation_free(IfmEvaluation *evaluation)
     g_ptr_array_unref(evaluation->rows);
     g_ptr_array_unref(evaluation->records);
     g_free(evaluation->warning);
+    g_free(evaluation->why_dropped);
     g_free(evaluation);
 }

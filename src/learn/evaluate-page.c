@@ -317,6 +317,8 @@ static void add_scatter(IfmDocument *document, const IfmEvaluation *evaluation)
     for (guint i = 0; i < evaluation->rows->len; i++)
     {
         const IfmEvaluated *row = evaluation->rows->pdata[i];
+        if (isnan(row->measured_ns))
+            continue;
         g_autofree char *name = row->record != NULL ? ifm_kernel_record_stem(row->record) : g_strdup(row->model),
                         *label = g_strdup_printf("%s, %s", name, row->load);
         ifm_document_predicted_point(document, figure, row->record != NULL ? "kernels" : "models", label, row->measured_ns,
@@ -335,8 +337,10 @@ IfmDocument *ifm_evaluation_document(const IfmEvaluation *evaluation)
     ifm_document_text(document, "%s%s%s", of_models, *of_models != '\0' && *of_kernels != '\0' ? " " : "", of_kernels);
     add_scatter(document, evaluation);
     add_operator_errors(document, kernels);
-    ifm_document_heading(document, "Models");
-    ifm_document_table(document, "models", model_fields, models);
+    if (models->len > 0 || kernels->len == 0) /* of records there are kernels alone */
+        ifm_document_heading(document, "Models");
+    if (models->len > 0 || kernels->len == 0)
+        ifm_document_table(document, "models", model_fields, models);
     add_alike(document, models);
     add_reasons(document, models);
     if (kernels->len == 0)

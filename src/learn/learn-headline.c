@@ -77,9 +77,13 @@ static void say_prediction(IfmDocument *document, const IfmPredictReport *report
 void ifm_predict_add_headline(IfmDocument *document, const IfmPredictReport *reports, gsize n)
 {
     const IfmPredictReport *longest = NULL;
+    gsize n_failed = 0;
     for (gsize i = 0; i < n; i++)
     {
         const IfmPredictReport *report = &reports[i];
+        n_failed += report->prediction == NULL;
+        if (report->prediction == NULL)
+            continue;
         longest = longest == NULL || report->prediction->latency_ns > longest->prediction->latency_ns ? report : longest;
         check_prediction(document, report);
         g_autofree char *value = ifm_say_duration(report->prediction->latency_ns),
@@ -87,12 +91,14 @@ void ifm_predict_add_headline(IfmDocument *document, const IfmPredictReport *rep
         if (i < NAMED)
             ifm_document_tile(document, &(IfmTile){ report->records->model, value, range, NAN });
     }
+    ifm_document_check_count(document, IFM_TRUST_CARE, n_failed, n, "could not be opened");
     if (longest == NULL)
         return;
     const IfmKernelRecords *records = longest->records;
     const IfmLatencyModelInfo *place = longest->place;
     const char *device = place != NULL ? place->device : records->device;
-    g_autofree char *command = ifm_say_command("profile", records->model, "-d", device, NULL);
+    g_autofree char *where = ifm_kernel_records_place(records),
+                    *command = where != NULL ? ifm_say_command("profile", where, "-d", device, NULL) : NULL;
     ifm_document_subject(document, "%s · %s", records->model, device);
     say_prediction(document, longest, n);
     if (isnan(longest->measured_ns))
@@ -147,8 +153,8 @@ static void say_worst(IfmDocument *document, const Errors *errors)
                     *less = ifm_say_per_cent(without), *now = ifm_say_per_cent(mean),
                     *gain = isfinite(without) ? g_strdup_printf("without it the MAPE is %s, not %s", less, now) : NULL;
     const char *model = errors->worst->model;
-    const gboolean is_here = !g_str_has_suffix(model, ".onnx") || g_file_test(model, G_FILE_TEST_EXISTS);
-    g_autofree char *command = is_here ? ifm_say_command("kernels", "extract", model, "-o", "kernels", NULL) : NULL;
+    g_autofree char *place = errors->worst->records != NULL ? ifm_kernel_records_place(errors->worst->records) : NULL;
+    g_autofree char *command = place != NULL ? ifm_say_command("kernels", "extract", place, "-o", "kernels", NULL) : NULL;
     if (why != NULL)
         ifm_document_next(document, command, gain, "Learn from the largest error, that of %s, %s: %s", model, off, why);
 }
@@ -166,11 +172,17 @@ void ifm_evaluation_add_headline(IfmDocument *document, const IfmEvaluation *eva
     ifm_document_subject(document, "predicted and measured · %u latenc%s", evaluation->rows->len,
                          evaluation->rows->len == 1 ? "y" : "ies");
     ifm_document_check_count(document, IFM_TRUST_CARE, n_missing, evaluation->rows->len, "could not be measured");
+    if (evaluation->n_dropped > 0)
+        ifm_document_check(document, IFM_TRUST_CARE,
+                           "%" G_GINT64_FORMAT " kernel%s left out, which cannot be measured alone (%s)",
+                           evaluation->n_dropped, evaluation->n_dropped == 1 ? " is" : "s are", evaluation->why_dropped);
     if (evaluation->warning != NULL)
         ifm_document_check(document, IFM_TRUST_CARE, "%s", evaluation->warning);
     for (guint i = 0; evaluation->records != NULL && i < evaluation->records->len; i++)
     {
         const IfmKernelRecords *records = evaluation->records->pdata[i];
+        if (records->reason != NULL)
+            continue;
         ifm_document_provenance(document, "device", "%s", records->device);
         ifm_document_provenance(document, "runtime", "%s", records->runtime);
         ifm_document_provenance(document, "CPU", "%s", records->processor);

@@ -237,7 +237,8 @@ GArray *ifm_learn_left_out(const IfmKernelSamples *samples, const IfmLearnOption
 typedef struct
 {
     char *model, *load, *reason, *unknown, *outside;
-    const IfmKernelRecord *record; /* NULL: the whole model */
+    const IfmKernelRecords *records; /* (nullable) those of the model */
+    const IfmKernelRecord *record;   /* NULL: the whole model */
     gint64 times;
     double measured_ns, predicted_ns, low_ns, high_ns, std_ns, kernels_ns, asked, achieved;
     gboolean same;

@@ -276,9 +276,9 @@ char *ifm_latency_model_warning(const IfmLatencyModel *model, const char *machin
     g_autofree char *outside = ifm_latency_model_outside_machines(model), *disturbed = disturbed_text(model);
     if (outside != NULL)
         say(said, "the machine is outside of those that were learnt from: %s", outside);
-    if (machine != NULL && *model->machine != '\0' && !g_str_equal(machine, model->machine))
+    if (machine != NULL && *machine != '\0' && *model->machine != '\0' && !g_str_equal(machine, model->machine))
         say(said, "the model is of another machine: %s, and this is %s", model->machine, machine);
-    if (runtime != NULL && *model->runtime != '\0' && !g_str_equal(runtime, model->runtime))
+    if (runtime != NULL && *runtime != '\0' && *model->runtime != '\0' && !g_str_equal(runtime, model->runtime))
         say(said, "the model is of another runtime: %s, and this is %s", model->runtime, runtime);
     if (disturbed != NULL)
         say(said, "%s", disturbed);

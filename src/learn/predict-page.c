@@ -52,6 +52,14 @@ static const IfmField fields[] = {
     { NULL },
 };
 
+#define OF_RECORDS(member) IFM_MEMBER(IfmKernelRecords, member)
+
+static const IfmField failed_fields[] = {
+    { "model", "model", IFM_FIELD_TEXT, OF_RECORDS(model), .flags = IFM_FIELD_KEY | IFM_FIELD_WHOLE },
+    { "reason", "reason", IFM_FIELD_TEXT, OF_RECORDS(reason) },
+    { NULL },
+};
+
 static gint compare_rows(gconstpointer a, gconstpointer b)
 {
     const Row *x = a, *y = b;
@@ -119,7 +127,7 @@ static void add_place(IfmDocument *document, const IfmPredictReport *report)
     const IfmLatencyModelInfo *place = report->place;
     if (place == NULL)
     {
-        ifm_document_fact(document, "device", "%s, %s", report->records->device, report->records->runtime);
+        ifm_document_fact(document, "device", "%s, %s", report->records->device, or_unknown(report->records->runtime));
         return;
     }
     ifm_document_fact(document, "for", "%s, %s, machine %s: as learnt from %s", or_unknown(place->device),
@@ -176,12 +184,30 @@ static char *shares_title(const char *model, const GArray *rows)
                            name != NULL ? name : "the overhead of its nodes");
 }
 
+/* What could not be opened. */
+static void add_failed(IfmDocument *document, const IfmPredictReport *reports, gsize n)
+{
+    GPtrArray *failed = g_ptr_array_new();
+    for (gsize i = 0; i < n; i++)
+        if (reports[i].prediction == NULL)
+            g_ptr_array_add(failed, (gpointer)reports[i].records);
+    if (failed->len > 0)
+    {
+        ifm_document_heading(document, "Not opened");
+        ifm_document_table(document, "failed", failed_fields, failed);
+    }
+    else
+        g_ptr_array_unref(failed);
+}
+
 IfmDocument *ifm_predict_document(const IfmPredictReport *reports, gsize n)
 {
     IfmDocument *document = ifm_document_new("prediction", "Predicted latency");
     ifm_predict_add_headline(document, reports, n);
     for (gsize i = 0; i < n; i++)
     {
+        if (reports[i].prediction == NULL)
+            continue;
         g_autofree char *key = g_strdup_printf("kernels_%zu", i + 1);
         ifm_document_heading(document, reports[i].records->model);
         add_facts(document, &reports[i]);
@@ -198,6 +224,7 @@ IfmDocument *ifm_predict_document(const IfmPredictReport *reports, gsize n)
         gpointer figure = g_ptr_array_steal_index(section->blocks, section->blocks->len - 1);
         g_ptr_array_insert(section->blocks, 0, figure); /* it says at a glance what the table has in full */
     }
+    add_failed(document, reports, n);
     return document;
 }
 
@@ -227,6 +254,12 @@ json_t *ifm_predictions_to_json(const IfmPredictReport *reports, gsize n)
     {
         const IfmPredictReport *report = &reports[i];
         const IfmModelPrediction *prediction = report->prediction;
+        if (prediction == NULL)
+        {
+            json_array_append_new(models, json_pack("{s:o,s:o}", "model", ifm_json_string(report->records->model), "reason",
+                                                    ifm_json_string(report->records->reason)));
+            continue;
+        }
         json_t *model =
             json_pack("{s:o,s:s,s:f,s:f,s:f,s:f,s:f,s:o,s:I,s:o}", "model", ifm_json_string(report->records->model), "load",
                       report->load, "latency_ns", prediction->latency_ns, "low_ns", prediction->low_ns, "high_ns",

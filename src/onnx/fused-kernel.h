@@ -43,7 +43,7 @@ typedef struct
  * index picks rows from, the rows    @covers: names of the model's nodes, or "OP_TYPE #INDEX" of a nameless one
  * @depends: indices of the kernels whose outputs it reads
  */
-typedef struct
+typedef struct IfmKernelRecord
 {
     char *name, *node, *op_type, *domain, *digest;
     json_t *attributes;
@@ -87,6 +87,15 @@ char *ifm_kernel_record_stem(const IfmKernelRecord *record);
 gsize ifm_kernel_ring_copies(const IfmKernelRecord *record, gint64 cache_bytes);
 /** ifm_kernel_bytes: read and written by a run of it. */
 gint64 ifm_kernel_bytes(const IfmKernelRecord *record);
+
+/** Metadata of a kernel's model: its digest, its name, and how many copies a run visits. */
+#define IFM_KERNEL_DIGEST_METADATA "inferometer.kernel"
+#define IFM_KERNEL_NAME_METADATA "inferometer.kernel_name"
+#define IFM_KERNEL_COPIES_METADATA "inferometer.copies"
+
+/** ifm_kernel_stands_alone: Whether a model can hold the kernel alone, as far as its domain and shapes say. Returns: FALSE
+ * with IFM_ERROR_UNSUPPORTED. */
+gboolean ifm_kernel_stands_alone(const IfmKernelRecord *record, GError **error);
 
 /**
  * ifm_kernel_extract: A model of a kernel alone: @n_copies nodes, each with weights, inputs and outputs of its own, named

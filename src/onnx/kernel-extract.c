@@ -172,6 +172,12 @@ static gboolean check_known(const IfmKernelRecord *record, const GPtrArray *tens
     return TRUE;
 }
 
+gboolean ifm_kernel_stands_alone(const IfmKernelRecord *record, GError **error)
+{
+    return check_domain(record, error) && check_known(record, record->inputs, error) &&
+           check_known(record, record->outputs, error);
+}
+
 #define USUAL_OPSET 17
 
 static IfmModel *build(Extraction *self, gsize n_copies, GError **error)
@@ -180,14 +186,14 @@ static IfmModel *build(Extraction *self, gsize n_copies, GError **error)
     g_autofree char *stem = ifm_kernel_record_stem(record), *copies = g_strdup_printf("%zu", n_copies);
     g_autoptr(IfmModelBuilder) builder = ifm_model_builder_new(stem, record->opset > 0 ? record->opset : USUAL_OPSET);
     self->builder = builder;
-    if (!check_domain(record, error) || !check_known(record, record->inputs, error) ||
-        !check_known(record, record->outputs, error))
+    if (!ifm_kernel_stands_alone(record, error))
         return NULL;
     for (gsize i = 0; i < n_copies; i++)
         if (!add_copy(self, i, error))
             return NULL;
-    ifm_model_builder_metadata(builder, "inferometer.kernel", record->digest);
-    ifm_model_builder_metadata(builder, "inferometer.copies", copies);
+    ifm_model_builder_metadata(builder, IFM_KERNEL_DIGEST_METADATA, record->digest);
+    ifm_model_builder_metadata(builder, IFM_KERNEL_NAME_METADATA, record->name);
+    ifm_model_builder_metadata(builder, IFM_KERNEL_COPIES_METADATA, copies);
     return ifm_model_builder_finish(builder, error);
 }
 

@@ -161,6 +161,133 @@ static void test_run(Bench *bench, gconstpointer data)
     assert_none_left(bench);
 }
 
+static guint count_lines(const char *text)
+{
+    guint n = 0;
+    for (; *text != '\0'; text++)
+        n += *text == '\n';
+    return n;
+}
+
+/* A folder with broken files: each is a row and a line, the others are there, and only files that were written are named.
+ */
+static void test_half_broken(Bench *bench, gconstpointer data)
+{
+    static const char *const lines[] = { "kernels list many --json out.json --html out.html",
+                                         "kernels extract many -o made --json out.json --html out.html" };
+    g_auto(Ended) ended = { 0 };
+    if (!bench_needs_device(bench, "onnxruntime:CPU", ""))
+        return;
+    g_autofree char *folder = bench_path(bench, "many");
+    g_assert_cmpint(g_mkdir(folder, 0755), ==, 0);
+    run_line(bench, "zoo export small-cnn size=16 -o many/good.onnx", &ended);
+    assert_status(&ended, 0);
+    run_with_cache(bench, "kernels export many/good.onnx -o many/records.json", &ended);
+    assert_status(&ended, 0);
+    bench_write(bench, "many/bad.onnx", "no model", 8);
+    bench_write(bench, "many/bad.json", "{\"kernel_records\": 1, \"kernels\": [", 36);
+    bench_write(bench, "many/config.json", "{}", 2);
+    for (gsize i = 0; i < G_N_ELEMENTS(lines); i++)
+    {
+        g_autofree char *page = bench_path(bench, "out.html"), *html = NULL;
+        run_with_cache(bench, lines[i], &ended);
+        assert_status(&ended, 1);
+        g_assert_cmpuint(count_lines(ended.err), ==, 2);
+        g_assert_nonnull(strstr(ended.err, "inferometer: many/bad.json"));
+        g_assert_nonnull(strstr(ended.err, "inferometer: many/bad.onnx"));
+        g_assert_true(g_file_get_contents(page, &html, NULL, NULL));
+        g_assert_nonnull(strstr(html, "</html>"));
+    }
+    g_auto(GStrv) files = g_strsplit(g_strchomp(ended.out), "\n", -1);
+    g_assert_cmpuint(g_strv_length(files), >, 3);
+    for (char **file = files; *file != NULL; file++)
+    {
+        g_autofree char *path = g_build_filename(bench->folder, "made", *file, NULL);
+        g_assert_true(g_file_test(path, G_FILE_TEST_IS_REGULAR));
+    }
+    run_with_cache(bench, "kernels list many --json -", &ended);
+    assert_status(&ended, 1);
+    json_auto_t *json = parse_output(&ended);
+    g_autofree char *text = json_dumps(json, 0);
+    g_assert_nonnull(strstr(text, "many/bad.onnx"));
+    /* a folder of kernels: each is what it was extracted as */
+    run_with_cache(bench, "kernels list made --json -", &ended);
+    assert_status(&ended, 0);
+    for (char **file = files; *file != NULL; file++)
+    {
+        const char *digits = strrchr(*file, '-') + 1;
+        g_autofree char *digest = g_strndup(digits, 8);
+        g_assert_nonnull(strstr(ended.out, digest));
+    }
+    run_line(bench, "kernels run made many -d simulated:ideal/GPU --runs 3 --no-warmup --json -", &ended);
+    assert_status(&ended, 1);
+    json_auto_t *rows = parse_output(&ended);
+    g_assert_cmpuint(json_array_size(rows), ==, g_strv_length(files) + 2); /* records are no models to run */
+    run_with_cache(bench, "kernels list many/bad.onnx many/bad.json", &ended);
+    assert_status(&ended, 3);
+    g_assert_cmpuint(count_lines(ended.err), ==, 2);
+    run_with_cache(bench, "kernels list many/bad.onnx", &ended);
+    assert_complaint(&ended, 3, "many/bad.onnx");
+    assert_none_left(bench);
+}
+
+/* Free sizes of a file are filled as profile fills them, by every verb and with the same words. */
+static void test_free_sizes(Bench *bench, gconstpointer data)
+{
+    static const struct
+    {
+        const char *options;
+        int status;
+        const char *said;
+    } rows[] = {
+        { "--batch 3", 0, "N=3" },
+        { "--dim N=4", 0, "N=4" },
+        { "--dim *=2", 0, "N=2" },
+        { "--input image=0..1 --dim N=5", 0, "N=5" },
+        { "--dim M=4", 3, "M" },
+        { "--dim N", 2, "\"N\" is not NAME=SIZE" },
+        { "--input none=1", 3, "none" },
+        { "--input image=a..b", 2, "no number and no range" },
+        { "--batch 3 --dim N=4", 2, "--batch and --dim N: the size of one dimension is given twice" },
+    };
+    g_auto(Ended) ended = { 0 }, of_profile = { 0 };
+    if (!bench_needs_device(bench, "onnxruntime:CPU", ""))
+        return;
+    run_line(bench, "zoo export small-cnn batch=0 size=16 -o free.onnx", &ended);
+    assert_status(&ended, 0);
+    for (gsize i = 0; i < G_N_ELEMENTS(rows); i++)
+    {
+        g_autofree char *list = g_strdup_printf("kernels list free.onnx %s --json -", rows[i].options),
+                        *extract = g_strdup_printf("kernels extract free.onnx %s -o made-%zu", rows[i].options, i),
+                        *dag = g_strdup_printf("kernels dag free.onnx %s -o dag.json", rows[i].options),
+                        *show = g_strdup_printf("kernels show free.onnx %s Gemm", rows[i].options),
+                        *export = g_strdup_printf("kernels export free.onnx %s -o -", rows[i].options),
+                        *run = g_strdup_printf("kernels run free.onnx %s -d simulated:ideal/GPU --runs 2 --json -",
+                                               rows[i].options),
+                        *profile = g_strdup_printf("profile free.onnx %s -d simulated:ideal/GPU --runs 2 --json -",
+                                                   rows[i].options);
+        const char *const lines[] = { list, extract, dag, show, export };
+        run_line(bench, profile, &of_profile);
+        assert_status(&of_profile, rows[i].status);
+        for (gsize k = 0; k < G_N_ELEMENTS(lines); k++)
+        {
+            run_with_cache(bench, lines[k], &ended);
+            assert_status(&ended, rows[i].status);
+            if (rows[i].status == 0 && k == 0)
+                g_assert_nonnull(strstr(ended.out, rows[i].said));
+            if (rows[i].status != 0)
+                assert_complaint(&ended, rows[i].status, rows[i].said);
+        }
+        run_line(bench, run, &ended);
+        g_assert_cmpint(ended.status == 0, ==, rows[i].status == 0); /* a file that fails is a row */
+    }
+    run_with_cache(bench, "kernels export free.onnx --batch 2 -o two.json", &ended);
+    assert_status(&ended, 0);
+    run_with_cache(bench, "kernels list two.json --batch 3", &ended);
+    assert_complaint(&ended, 3, "two.json: records have the sizes of their export");
+    assert_none_left(bench);
+}
+
 static void test_refused(Bench *bench, gconstpointer data)
 {
     static const struct
@@ -190,6 +317,8 @@ int main(int argc, char **argv)
     g_test_init(&argc, &argv, NULL);
     g_test_add("/kernels-verb/walk", Bench, NULL, bench_init, test_walk, bench_clear);
     g_test_add("/kernels-verb/run", Bench, NULL, bench_init, test_run, bench_clear);
+    g_test_add("/kernels-verb/half-broken", Bench, NULL, bench_init, test_half_broken, bench_clear);
+    g_test_add("/kernels-verb/free-sizes", Bench, NULL, bench_init, test_free_sizes, bench_clear);
     g_test_add("/kernels-verb/refused", Bench, NULL, bench_init, test_refused, bench_clear);
     return g_test_run();
 }

@@ -275,6 +275,7 @@ static const struct
     { "tune", "--cache none.json", "tune" },
     { "help", "", NULL },
     { "kernels list", "own.onnx" REAL, "document", TRUE },
+    { "kernels extract", "own.onnx -o extracted" REAL, "", TRUE },
     { "kernels show", "matmul MatMul" REAL, "document", TRUE },
     { "predict", "matmul --with latency.json" REAL, "prediction", TRUE },
     { "evaluate", "matmul --with latency.json --no-kernels", "document", TRUE },

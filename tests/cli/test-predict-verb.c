@@ -122,6 +122,63 @@ static void test_walk(Bench *bench, gconstpointer data)
     assert_none_left(bench);
 }
 
+/* Records and extracted kernels are evaluated by their kernels alone, beside models; what is broken is a row. */
+static void test_records(Bench *bench, gconstpointer data)
+{
+    g_auto(Ended) ended = { 0 }, before = { 0 }, after = { 0 };
+    g_autofree char *source = g_strdup(g_getenv("IFM_TEST_DATA"));
+    g_autofree char *root = g_path_get_dirname(source);
+    g_autofree char *records = g_build_filename(root, "fuzz", "corpus", "kernels", "transformer.json", NULL),
+                    *with = g_build_filename(root, "fuzz", "corpus", "latency", "model.json", NULL);
+    g_autofree char *folder = bench_path(bench, "many"), *extract = g_strdup_printf("kernels extract %s -o many", records);
+    run_line(bench, extract, &ended);
+    assert_status(&ended, 0);
+    g_auto(GStrv) files = g_strsplit(g_strchomp(ended.out), "\n", -1);
+    bench_write(bench, "many/bad.onnx", "no model", 8);
+    g_autofree char *line = g_strdup_printf("evaluate %s many --with %s -d simulated:ideal/GPU --resume --json out.json "
+                                            "--html out.html --all",
+                                            records, with);
+    run_line(bench, line, &ended);
+    assert_status(&ended, 1);
+    g_assert_nonnull(strstr(ended.err, "many/bad.onnx"));
+    g_autofree char *path = bench_path(bench, "out.json");
+    json_auto_t *json = ifm_json_load(path, NULL);
+    g_autofree char *text = json_dumps(json, JSON_ENCODE_ANY);
+    g_assert_nonnull(strstr(text, "many/bad.onnx"));
+    g_assert_nonnull(strstr(text, "left out, which cannot be measured alone (")); /* those that only reshape */
+    for (char **file = files; *file != NULL; file++)
+    {
+        if (g_str_has_prefix(*file, "Reshape") || g_str_has_prefix(*file, "Unsqueeze"))
+            continue;
+        g_autofree char *stem = g_strndup(*file, strlen(*file) - strlen(".onnx"));
+        g_assert_nonnull(strstr(text, stem));
+    }
+    /* what it measured is kept: nothing is measured again */
+    run_line(bench, "store export out/evaluate/store.db --format csv -o -", &before);
+    assert_status(&before, 0);
+    run_line(bench, line, &ended);
+    run_line(bench, "store export out/evaluate/store.db --format csv -o -", &after);
+    g_assert_cmpstr(after.out, ==, before.out);
+    guint n_kept = 0;
+    for (const char *at = before.out; (at = strstr(at, "SkipLayerNormalization_")) != NULL; at++)
+        n_kept++;
+    g_assert_cmpuint(n_kept, ==, 1); /* of the records and of its own file */
+    g_autofree char *alone = g_strdup_printf("evaluate %s --with %s -d simulated:ideal/GPU --no-kernels", records, with);
+    run_line(bench, alone, &ended);
+    assert_status(&ended, 1);
+    g_autofree char *predict = g_strdup_printf("predict %s many --with %s --json - --html out.html", records, with);
+    run_line(bench, predict, &ended);
+    assert_status(&ended, 1);
+    json_auto_t *predicted = parse_output(&ended);
+    const json_t *models = json_object_get(predicted, "models");
+    g_assert_cmpuint(json_array_size(models), ==, g_strv_length(files) + 2);
+    guint n_failed = 0;
+    for (gsize i = 0; i < json_array_size(models); i++)
+        n_failed += json_object_get(json_array_get(models, i), "reason") != NULL;
+    g_assert_cmpuint(n_failed, ==, 1);
+    assert_none_left(bench);
+}
+
 /* A table of another collector, of two machines: the latency of "quick" is half of that of "slow". */
 static void write_foreign(const Bench *bench)
 {
@@ -292,6 +349,7 @@ int main(int argc, char **argv)
 {
     g_test_init(&argc, &argv, NULL);
     g_test_add("/cli/predict/walk", Bench, NULL, bench_init, test_walk, bench_clear);
+    g_test_add("/cli/predict/records", Bench, NULL, bench_init, test_records, bench_clear);
     g_test_add("/cli/predict/machines", Bench, NULL, bench_init, test_machines, bench_clear);
     g_test_add("/cli/predict/misuse", Bench, NULL, bench_init, test_misuse, bench_clear);
     g_test_add("/cli/predict/stress", Bench, NULL, bench_init, test_stress, bench_clear);

@@ -297,7 +297,7 @@ static void test_usage_errors(Bench *bench, gconstpointer data)
         { "help profil", "did you mean \"profile\"? (see inferometer --help)\n" },
         { "profile", "needs MODEL" },
         { "kernels", "which of list, show, export, extract, dag, run?" },
-        { "kernels list", "needs MODEL..." },
+        { "kernels list", "needs MODEL|DIR..." },
         { "kernels list resnet18 --dim N", "--dim: \"N\" is not NAME=SIZE" },
         { "kernels show resnet18", "needs MODEL KERNEL" },
         { "kernels export resnet18", "needs -o FILE" },

@@ -136,7 +136,7 @@ typedef struct
     guint n_written, n_left_out, limit;
 } Files;
 
-static gboolean count_written(const char *file, void *user)
+static gboolean count_written(const IfmKernelRecord *kernel, const char *file, void *user)
 {
     Files *files = user;
     g_autofree char *path = g_build_filename(files->folder, file, NULL);
@@ -144,7 +144,7 @@ static gboolean count_written(const char *file, void *user)
     return ++files->n_written < files->limit;
 }
 
-static void count_left_out(const char *why, void *user)
+static void count_left_out(const IfmKernelRecord *kernel, const char *why, void *user)
 {
     g_assert_null(strchr(why, '\n'));
     ((Files *)user)->n_left_out++;

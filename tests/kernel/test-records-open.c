@@ -1,6 +1,9 @@
 #include <glib/gstdio.h>
+#include <math.h>
 #include <regions/regions.h>
 #include <string.h>
+
+#include <kernel/kernel.h>
 
 #include "../../src/kernel/records-private.h"
 #include "build-folders.h"
@@ -333,9 +336,98 @@ static void test_cuda(void)
         g_assert_null(strstr(kernel_at(records, i)->domain, "nchwc"));
 }
 
+/* A kernel that was extracted is read back as what it is, in every domain and layout, alone and as a ring. */
+static void test_extracted(void)
+{
+    static const char *const names[] = { "resnet18,size=64", "densenet121,size=32", "bert,length=16,layers=1",
+                                         "graph_transformer,num_nodes=50" };
+    g_autofree char *folder = make_folder();
+    for (gsize m = 0; m < G_N_ELEMENTS(names); m++)
+    {
+        g_autoptr(IfmKernelRecords) records = open_in(folder, names[m]);
+        for (guint i = 0; i < records->kernels->len; i++)
+        {
+            g_autoptr(GError) error = NULL;
+            const IfmKernelRecord *kernel = kernel_at(records, i);
+            g_autofree char *stem = ifm_kernel_record_stem(kernel), *file = g_strconcat(stem, ".onnx", NULL),
+                            *path = g_build_filename(folder, file, NULL);
+            g_autoptr(IfmModel) model = ifm_kernel_extract(kernel, NULL, 1 + i % 2, 1, &error);
+            g_assert_no_error(error);
+            g_assert_true(ifm_model_save(model, path, &error));
+            g_autoptr(IfmKernelRecords) alone = open_in(folder, path);
+            g_assert_cmpuint(alone->kernels->len, ==, 1);
+            g_assert_cmpstr(kernel_at(alone, 0)->digest, ==, kernel->digest);
+            g_assert_cmpstr(kernel_at(alone, 0)->name, ==, kernel->name);
+            g_assert_cmpint(ifm_kernel_bytes(kernel_at(alone, 0)), ==, ifm_kernel_bytes(kernel));
+            g_assert_true(isnan(kernel->flop) ? isnan(kernel_at(alone, 0)->flop)
+                                              : kernel_at(alone, 0)->flop == kernel->flop);
+            g_assert_cmpstr(alone->source, ==, path);
+        }
+    }
+    remove_tree(folder);
+}
+
+static void write_file(const char *folder, const char *name, const char *text)
+{
+    g_autofree char *path = g_build_filename(folder, name, NULL);
+    g_assert_true(g_file_set_contents(path, text, -1, NULL));
+}
+
+static void count_ends(const IfmProgress *now, void *user)
+{
+    guint *counts = user;
+    counts[0] += now->outcome != NULL;
+    counts[1] += now->outcome != NULL && g_str_equal(now->outcome, "ok");
+}
+
+/* Of a folder everything that may be a model is a row, in the order of names: what cannot be opened with its reason. */
+static void test_each(void)
+{
+    g_autoptr(GError) error = NULL;
+    g_autofree char *cache = make_folder(), *folder = make_folder(), *empty = g_build_filename(folder, "none", NULL),
+                    *good = g_build_filename(folder, "c.onnx", NULL), *kept = g_build_filename(folder, "d.json", NULL);
+    guint counts[2] = { 0 };
+    const IfmKernelOptions options = { .seed = 1, .cache = cache, .progress = count_ends, .user = counts };
+    save("small-cnn", "size=16", good);
+    g_assert_cmpint(g_mkdir(empty, 0755), ==, 0);
+    write_file(folder, "a.onnx", "no model");
+    write_file(folder, "b.json", "{\"kernel_records\": 1,");
+    write_file(folder, "config.json", "{\"hidden\": 1}");
+    write_file(folder, "readme.txt", "kernel_records");
+    g_autoptr(IfmKernelRecords) records = open_in(cache, good);
+    g_assert_true(ifm_kernel_records_write(records, kept, &error));
+    g_autoptr(GPtrArray) all = ifm_kernel_records_open_each(
+        (const char *const[]){ folder, empty, "no-such", "small-cnn,size=16", NULL }, &options, &error);
+    g_assert_no_error(error);
+    static const char *const ends[] = { "a.onnx", "b.json", "c", "c", "none", "no-such", "small-cnn,size=16" };
+    static const int opened[] = { 0, 0, 1, 1, 0, 0, 1 };
+    g_assert_cmpuint(all->len, ==, G_N_ELEMENTS(ends));
+    for (guint i = 0; i < all->len; i++)
+    {
+        const IfmKernelRecords *one = all->pdata[i];
+        if (!g_str_has_suffix(one->model, ends[i]))
+            g_error("%u: %s, not %s", i, one->model, ends[i]);
+        g_assert_true((one->reason == NULL) == (opened[i] == 1));
+        g_assert_cmpuint(one->kernels->len > 0, ==, opened[i]);
+        g_assert_true(one->reason == NULL || strchr(one->reason, '\n') == NULL);
+        g_assert_cmpint(one->code != 0, ==, opened[i] == 0);
+    }
+    g_assert_cmpuint(counts[0], ==, 7);
+    g_assert_cmpuint(counts[1], ==, 3);
+    const IfmKernelOptions sized = { .seed = 1, .cache = cache, .open = { .batch = 2 } },
+                           wrong = { .seed = 1, .cache = cache, .open = { .dims = (const char *const[]){ "N", NULL } } };
+    assert_refused(kept, &sized, IFM_ERROR_INVALID, "--batch: ");
+    g_assert_null(ifm_kernel_records_open_each((const char *const[]){ folder, NULL }, &wrong, &error));
+    g_assert_error(error, IFM_ERROR, IFM_ERROR_USAGE);
+    remove_tree(folder);
+    remove_tree(cache);
+}
+
 int main(int argc, char **argv)
 {
     g_test_init(&argc, &argv, NULL);
+    g_test_add_func("/records-open/extracted", test_extracted);
+    g_test_add_func("/records-open/each", test_each);
     g_test_add_func("/records-open/sizes", test_sizes);
     g_test_add_func("/records-open/models", test_models);
     g_test_add_func("/records-open/kept", test_kept);

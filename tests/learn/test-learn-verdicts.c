@@ -83,9 +83,11 @@ static void test_predict(void)
         { 1, 11e6, NULL, { "m took 11.0 ms, within the predicted 9.00 to 12.0 ms: an error of 9 %", "!Measure it" } },
         { 1, 20e6, NULL, { "m took 20.0 ms, outside the predicted 9.00 to 12.0 ms: an error of 50 %" } },
     };
-    IfmKernelRecords records = {
-        .model = (char *)"m", .device = (char *)"onnxruntime:CPU", .runtime = (char *)"r", .processor = (char *)"p"
-    };
+    IfmKernelRecords records = { .model = (char *)"m",
+                                 .source = (char *)"zoo:m",
+                                 .device = (char *)"onnxruntime:CPU",
+                                 .runtime = (char *)"r",
+                                 .processor = (char *)"p" };
     g_autoptr(GArray) kernels = g_array_new(FALSE, TRUE, sizeof(IfmPredictedKernel));
     for (gsize i = 0; i < G_N_ELEMENTS(rows); i++)
     {
@@ -109,11 +111,13 @@ static double predicted_ns = 1.1e6; /* of what takes 1 ms */
 static char *evaluation_line(gsize n, gsize n_inside, gsize n_missing, gboolean kernels)
 {
     static const IfmKernelRecord record;
+    static const IfmKernelRecords records = { .model = (char *)"m", .source = (char *)"zoo:m" };
     g_autoptr(GPtrArray) rows = g_ptr_array_new_with_free_func(g_free);
     for (gsize i = 0; i < n; i++)
     {
         IfmEvaluated *row = g_new0(IfmEvaluated, 1);
         *row = (IfmEvaluated){ .model = (char *)"m",
+                               .records = &records,
                                .load = (char *)"idle",
                                .record = kernels ? &record : NULL,
                                .times = 1,

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """kills.py PROGRAM SOURCE [--each N] [--state FILE]: the program is ended at random moments.
 
-Each subject below is a command that measures: a study of each kind, `profile --scaling`, `kernels run`, `tune`. It is begun, and ended at
+Each subject below is a command that measures: a study of each kind, `profile --scaling`, `kernels run`, `evaluate`, `tune`. It is begun, and ended at
 a random moment by SIGKILL or SIGTERM, in turn; every other time only after something was committed. Then it is begun again in
 the same folder. What has to hold each time:
 
@@ -85,6 +85,8 @@ SUBJECTS = (
     ("profile --scaling", "", "profile graph_transformer --scaling layers --num-nodes 20 --runs 5 -d simulated:ideal/GPU --no-peak "
      "--resume -q -o out", None),
     ("kernels run", "", "kernels run m.onnx n.onnx k.onnx l.onnx -d simulated:ideal/GPU --runs 500 --resume -q -o out --csv a.csv", None),
+    ("evaluate of records", "", "evaluate {source}/fuzz/corpus/kernels/graph.json {source}/fuzz/corpus/kernels/transformer.json --with "
+     "{source}/fuzz/corpus/latency/model.json -d simulated:ideal/GPU --resume -q -o out --csv a.csv", None),
     ("zoo export --config", GRAPHS, "zoo export --config s.yaml --resume -q -o out", "onnxruntime:CPU"),
     ("run --pilot", PLANNED, "run ./small -q --size 1000,2000 --batches 20 --repetitions 1 --pilot 1s --resume -o out", None,
      "study run s.yaml -q -o small"),
@@ -99,6 +101,7 @@ TUNE = ("tune", "", "tune n.onnx --threads 1 --time-budget 1s -q -o out/tuned.on
 class Subject:
     def __init__(self, options, row, folder):
         self.options, (self.name, text, self.line, self.needs, *before), self.folder = options, row, folder
+        self.line = self.line.replace("{source}", options.source)
         self.chooses = bool(before)
         self.temporary = os.path.join(folder, "tmp")
         os.makedirs(self.temporary, exist_ok=True)
