@@ -123,10 +123,22 @@ static void mark_along(const GPtrArray *points)
     }
 }
 
+/* Sizes are numbers. Of two kernels, models or algorithms, which have names, the one with less work may well take longer.
+ */
+static gboolean is_size(const IfmStudyTables *points, const char *axis)
+{
+    for (guint i = 0; i < points->rows->len; i++)
+        if (json_is_string(json_object_get(((const IfmStudyRow *)points->rows->pdata[i])->axes, axis)))
+            return FALSE;
+    return TRUE;
+}
+
 void study_mark_points(IfmStudyTables *points)
 {
     for (guint axis = 0; axis < points->axes->len; axis++)
     {
+        if (!is_size(points, points->axes->pdata[axis]))
+            continue;
         g_autoptr(GHashTable) groups =
             g_hash_table_new_full(g_str_hash, g_str_equal, g_free, (GDestroyNotify)g_ptr_array_unref);
         GHashTableIter iter;

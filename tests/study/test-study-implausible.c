@@ -114,27 +114,86 @@ static void test_tables(void)
 /* --- points ------------------------------------------------------------------------------------------------------------
  */
 
-static IfmStudyRow *add_point(IfmStudyTables *points, int batch, int threads, double ns)
+static IfmStudyRow *add_row(IfmStudyTables *points, const char *title, json_t *axes, double flop, double ns)
 {
     IfmStudyRow *point = g_new0(IfmStudyRow, 1);
     point->device = points->devices->len > 0 ? points->devices->pdata[0] : NULL;
-    point->title = g_strdup_printf("batch %d, threads %d", batch, threads);
-    point->axes = json_pack("{s:i,s:i}", "batch", batch, "threads", threads);
-    point->flop = 1e6 * batch;
+    point->title = g_strdup(title);
+    point->axes = axes;
+    point->flop = flop;
     point->median_ns = ns;
     point->interval = (IfmInterval){ ns * 0.99, ns * 1.01, 0.95 };
     g_ptr_array_add(points->rows, point);
     return point;
 }
 
-static void test_points(void)
+static IfmStudyRow *add_point(IfmStudyTables *points, int batch, int threads, double ns)
+{
+    g_autofree char *title = g_strdup_printf("batch %d, threads %d", batch, threads);
+    return add_row(points, title, json_pack("{s:i,s:i}", "batch", batch, "threads", threads), 1e6 * batch, ns);
+}
+
+static void row_free(gpointer data)
+{
+    IfmStudyRow *point = data;
+    g_free(point->title);
+    json_decref(point->axes);
+    g_free(point->code);
+    g_free(point->doubt);
+    g_free(point->reason);
+    g_free(point);
+}
+
+static void points_free(IfmStudyTables *points)
+{
+    g_ptr_array_unref(points->rows);
+    g_ptr_array_unref(points->axes);
+    g_ptr_array_unref(points->devices);
+    g_free(points);
+}
+
+static IfmStudyTables *points_new(const char *first, const char *second)
 {
     IfmStudyTables *points = g_new0(IfmStudyTables, 1);
     points->axes = g_ptr_array_new_with_free_func(g_free);
-    points->rows = g_ptr_array_new();
+    points->rows = g_ptr_array_new_with_free_func(row_free);
     points->devices = g_ptr_array_new();
-    g_ptr_array_add(points->axes, g_strdup("batch"));
-    g_ptr_array_add(points->axes, g_strdup("threads"));
+    g_ptr_array_add(points->axes, g_strdup(first));
+    g_ptr_array_add(points->axes, g_strdup(second));
+    return points;
+}
+
+/* What has a name is no size: of two kernels the one with less work may take longer; of one kernel the larger may not. */
+static void test_names(void)
+{
+    static const struct
+    {
+        const char *kernel;
+        int size;
+        double flop, ns;
+        gboolean wrong;
+    } rows[] = {
+        { "Conv", 1, 1e6, 20, FALSE },     { "Conv", 2, 2e6, 40, FALSE },     { "Conv", 4, 4e6, 8, TRUE },
+        { "Softmax", 1, 1e3, 100, FALSE }, { "Softmax", 2, 2e3, 200, FALSE }, { "Gemm", 1, 1e9, 10, FALSE },
+    };
+    IfmStudyTables *points = points_new("kernel", "size");
+    for (gsize i = 0; i < G_N_ELEMENTS(rows); i++)
+        add_row(points, rows[i].kernel, json_pack("{s:s,s:i}", "kernel", rows[i].kernel, "size", rows[i].size),
+                rows[i].flop, rows[i].ns);
+    study_mark_points(points);
+    for (gsize i = 0; i < G_N_ELEMENTS(rows); i++)
+    {
+        const IfmStudyRow *row = points->rows->pdata[i];
+        g_test_message("%s %d: %s", rows[i].kernel, rows[i].size, row->reason != NULL ? row->reason : "plausible");
+        g_assert_true((row->reason != NULL) == rows[i].wrong);
+        g_assert_null(row->doubt);
+    }
+    points_free(points);
+}
+
+static void test_points(void)
+{
+    IfmStudyTables *points = points_new("batch", "threads");
     add_point(points, 1, 1, 100);
     const IfmStudyRow *faster = add_point(points, 1, 8, 20); /* more threads: no more work */
     const IfmStudyRow *more = add_point(points, 2, 1, 190), *gone = add_point(points, 4, 1, 30);
@@ -152,20 +211,7 @@ static void test_points(void)
     g_assert_null(both->reason);
     g_assert_cmpstr(gone->code, ==, IFM_IMPLAUSIBLE);
     g_assert_nonnull(strstr(gone->reason, "but batch 2, threads 1, which is less work, took "));
-    for (guint i = 0; i < points->rows->len; i++)
-    {
-        IfmStudyRow *point = points->rows->pdata[i];
-        g_free(point->title);
-        json_decref(point->axes);
-        g_free(point->code);
-        g_free(point->doubt);
-        g_free(point->reason);
-        g_free(point);
-    }
-    g_ptr_array_unref(points->rows);
-    g_ptr_array_unref(points->axes);
-    g_ptr_array_unref(points->devices);
-    g_free(points);
+    points_free(points);
 }
 
 int main(int argc, char **argv)
@@ -173,5 +219,6 @@ int main(int argc, char **argv)
     g_test_init(&argc, &argv, NULL);
     g_test_add_func("/study-implausible/tables", test_tables);
     g_test_add_func("/study-implausible/points", test_points);
+    g_test_add_func("/study-implausible/names", test_names);
     return g_test_run();
 }
