@@ -37,7 +37,7 @@ static const Bound bounds[] = {
 
 #define NOISE_JUDGED 0.12
 
-static const char *const baselines[] = { "flop", "roofline", "linear", "idle", "time-sharing" };
+static const char *const baselines[] = { "flop", "roofline", "linear", "idle", "time-sharing", "share alone", "metrics" };
 
 static const IfmLearnError *find(const GPtrArray *errors, const char *protocol, const char *part, const char *method)
 {

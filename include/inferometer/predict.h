@@ -70,11 +70,15 @@ gboolean ifm_latency_model_write(const IfmLatencyModel *model, const char *path,
  * @same, @other: share of the time that it asks for on the kernel's cores, and on others
  * @idle_ns: (NaN: predicted) the kernel's latency without load, where it is known
  * @metrics: (nullable) those of IfmLatencyModelInfo.metrics, before the kernel; NULL or a NaN: predicted without metrics
+ * @kind: what the load does, 1 + IfmStressKind; 0: not known    @competitors: how many tasks compete for the kernel's cores
+ * while these are busy; below 1: one
  */
 typedef struct
 {
     double same, other, idle_ns;
     const double *metrics;
+    int kind;
+    double competitors;
 } IfmLoadState;
 
 /** IfmLearnNoise: how far visits of one kernel without load are apart. @mean, @median: of |a / b - 1| over pairs of visits;
@@ -163,8 +167,8 @@ G_DEFINE_AUTOPTR_CLEANUP_FUNC(IfmEvaluation, ifm_evaluation_free)
 
 /**
  * IfmModelPrediction: of one inference.
- * Equals: latency_ns = sum over kernels + overhead_ns; overhead_ns = n_kernels * node overhead / (1 - min(load, 1/2)) of
- * the load on the same cores, as it is work of the processor; critical_ns: over the longest path of kernels that
+ * Equals: latency_ns = sum over kernels + overhead_ns; overhead_ns = n_kernels * node overhead / share of the cores that
+ * the load on the same cores leaves, as it is work of the processor; critical_ns: over the longest path of kernels that
  * wait for each other: a lower bound, which a runtime that runs one kernel at a time does not reach.
  * @low_ns, @high_ns: kernels of one operator are taken to be wrong together, different operators independently
  * @known_ratio: share of the time that is of operators and ranges which the model learnt    @n_unknown: kernels that are
@@ -188,9 +192,16 @@ G_DEFINE_AUTOPTR_CLEANUP_FUNC(IfmModelPrediction, ifm_model_prediction_free)
  * "idle". Returns: FALSE with IFM_ERROR_INVALID. @metrics of the state is NULL. */
 gboolean ifm_load_state_parse(const char *text, IfmLoadState *load, GError **error);
 
-/** ifm_load_state_live: What the machine does now, over a window of @window_ns. @cores: of the device that the model is to
- * run on, NULL or empty: all */
-void ifm_load_state_live(const int *cores, gsize n_cores, gint64 window_ns, IfmLoadState *load);
+/**
+ * ifm_load_state_live: What the machine does now, over a window of @window_ns, without what the calling process does, by
+ * the same looks as the rows that a model learns from: how busy the cores are, how many tasks compete for them, and the
+ * metrics that @model was learnt with.
+ * @cores: of the device that the model is to run on, NULL or empty: all    @load: (out) borrows what is returned
+ * Returns: (transfer full) (nullable) the metrics; NULL: it was learnt without any, or one cannot be had here, such as a
+ * query of Prometheus: the prediction then does without
+ */
+double *ifm_load_state_live(const IfmLatencyModel *model, const int *cores, gsize n_cores, gint64 window_ns,
+                            IfmLoadState *load);
 
 /* --- pages of latency models --------------------------------------------------------------------------------------- */
 

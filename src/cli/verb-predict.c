@@ -86,8 +86,10 @@ IfmLatencyModel *cli_latency_model(const char *path, const char **device, GError
     return ifm_latency_model_place(model, machine, error) ? g_steal_pointer(&model) : NULL;
 }
 
-/* The load of a word, and the word for the page. (transfer full) NULL with an error */
-static char *load_of(const char *text, const IfmDeviceSpec *spec, IfmLoadState *load, GError **error)
+/* The load of a word, and the word for the page. @metrics: (out) (transfer full) what the load borrows
+ * (transfer full) NULL with an error */
+static char *load_of(const char *text, const IfmLatencyModel *model, const IfmDeviceSpec *spec, IfmLoadState *load,
+                     double **metrics, GError **error)
 {
     const gboolean is_asked = g_str_has_prefix(text, PROMETHEUS);
     g_autoptr(GError) trouble = NULL;
@@ -105,12 +107,13 @@ static char *load_of(const char *text, const IfmDeviceSpec *spec, IfmLoadState *
     }
     *load = (IfmLoadState){ .idle_ns = (double)NAN };
     if (!is_asked)
-        ifm_load_state_live(spec->cores, spec->n_cores, WINDOW_NS, load);
+        *metrics = ifm_load_state_live(model, spec->cores, spec->n_cores, WINDOW_NS, load);
     else if (!ifm_prometheus_busy(text + strlen(PROMETHEUS), spec->cores, spec->n_cores, PROMETHEUS_NS, &load->same,
                                   &load->other, error))
         return NULL;
-    return g_strdup_printf("under the load of now: %.0f %% of its cores, %.0f %% of others", 100 * load->same,
-                           100 * load->other);
+    g_autofree char *several = load->competitors > 1 ? g_strdup_printf(", %.1f tasks at a time", load->competitors) : NULL;
+    return g_strdup_printf("under the load of now: %.0f %% of its cores%s, %.0f %% of others", 100 * load->same,
+                           several != NULL ? several : "", 100 * load->other);
 }
 
 static int run_predict(const Arguments *arguments)
@@ -122,7 +125,9 @@ static int run_predict(const Arguments *arguments)
         return cli_usage("needs --with FILE: what `train` wrote");
     g_autoptr(IfmLatencyModel) model = cli_latency_model(with, &device, &error);
     g_autoptr(IfmDeviceSpec) spec = model != NULL ? ifm_device_spec_parse(device, &error) : NULL;
-    g_autofree char *words = spec != NULL ? load_of(cli_text(arguments, "load"), spec, &load, &error) : NULL;
+    g_autofree double *metrics = NULL;
+    g_autofree char *words =
+        spec != NULL ? load_of(cli_text(arguments, "load"), model, spec, &load, &metrics, &error) : NULL;
     if (words == NULL)
         return cli_fail(error);
     const PredictAsk ask = { .model = model,

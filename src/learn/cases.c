@@ -246,7 +246,7 @@ static void find_metrics(LearnCases *cases, const char *const *names)
 {
     for (gsize k = 0; names[k] != NULL; k++)
     {
-        gboolean any = FALSE, all = g_str_has_prefix(names[k], IFM_SAMPLE_BEFORE_PREFIX);
+        gboolean any = FALSE, all = learn_is_learnt(names[k]);
         for (guint i = 0; all && i < cases->cases->len; i++)
         {
             const LearnCase *one = learn_case(cases, i);

@@ -65,6 +65,7 @@ static gboolean parse_load(Evaluating *self, const char *text, GError **error)
         return ifm_error_refuse(error, "\"%s\": there is no other core", text);
     load.word = g_strdup(text);
     load.stress = ifm_stress_words()[stress];
+    load.state.kind = 1 + (int)stress;
     load.level = is_other ? load.state.other : load.state.same;
     g_array_append_val(self->loads, load);
     return TRUE;

@@ -18,12 +18,13 @@ enum
     LOAD_MODEL = 0,
     LOAD_IGNORED,
     LOAD_SHARED,
-    LOAD_METRICS, /* no baseline: the trees that see metrics, where they are known */
+    LOAD_SHARE, /* no baselines: where the kind of load is not known; where metrics are, instead */
+    LOAD_METRICS,
     N_LOAD,
-    MAX_METHODS = N_IDLE,
+    MAX_METHODS = N_LOAD,
 };
 static const char *const idle_methods[] = { NULL, "flop", "roofline", "linear" };
-static const char *const load_methods[] = { NULL, "idle", "time-sharing", "metrics" };
+static const char *const load_methods[] = { NULL, "idle", "time-sharing", "share alone", "metrics" };
 
 /* Held: one row that was not trained on. @family: that was left out, or NULL */
 typedef struct
@@ -334,22 +335,26 @@ static void hold_loaded(const Evaluation *self, const IfmLatencyModel *model, gb
     double metrics[IFM_SAMPLES_MAX_METRICS];
     for (guint i = 0; i < self->cases->cases->len; i++)
     {
+        static const int methods[LEARN_N_KNOWN] = { LOAD_SHARE, LOAD_MODEL, LOAD_METRICS };
         Held held = { .one = learn_case(self->cases, i) };
-        IfmPredictedLatency predicted;
         if (!self->test[i] || !held.one->loaded)
             continue;
-        IfmLoadState load = { held.one->same, held.one->other, idle_known ? held.one->idle_ns : (double)NAN, metrics };
-        for (guint k = 0; k < self->cases->places->len; k++)
-            metrics[k] = held.one->sample.metrics[g_array_index(self->cases->places, gsize, k)];
-        ifm_latency_model_predict(model, &held.one->sample, &load, &predicted);
-        held.predicted[LOAD_METRICS] = model->load_metrics.n_features > 0 ? predicted.latency_ns : (double)NAN;
-        load.metrics = NULL;
-        ifm_latency_model_predict(model, &held.one->sample, &load, &predicted);
-        held.predicted[LOAD_MODEL] = predicted.latency_ns;
-        held.predicted[LOAD_IGNORED] = predicted.idle_ns;
-        held.predicted[LOAD_SHARED] = predicted.idle_ns * learn_time_sharing(held.one->same);
-        held.low = predicted.low_ns;
-        held.high = predicted.high_ns;
+        for (int known = 0; known < LEARN_N_KNOWN; known++)
+        {
+            IfmLoadState load = learn_case_load(self->cases, held.one, known, metrics);
+            IfmPredictedLatency predicted;
+            load.idle_ns = idle_known ? held.one->idle_ns : (double)NAN;
+            ifm_latency_model_predict(model, &held.one->sample, &load, &predicted);
+            held.predicted[methods[known]] = predicted.latency_ns;
+            if (known != LEARN_KIND)
+                continue;
+            held.predicted[LOAD_IGNORED] = predicted.idle_ns;
+            held.predicted[LOAD_SHARED] = predicted.idle_ns * learn_time_sharing(&load);
+            held.low = predicted.low_ns;
+            held.high = predicted.high_ns;
+        }
+        if (model->load_metrics.n_features == 0)
+            held.predicted[LOAD_METRICS] = (double)NAN;
         g_array_append_val(protocol->held, held);
     }
 }

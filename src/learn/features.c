@@ -228,7 +228,9 @@ const char *const learn_base_features[] = {
 };
 #define N_BASE (G_N_ELEMENTS(learn_base_features) - 1)
 
-const char *const learn_load_features[] = { "log_idle_ns", "effective_load", "other_load", NULL };
+const char *const learn_load_features[] = { "log_idle_ns", "effective_load", "other_load", "kind:gemm",
+                                            "kind:copy",   "kind:random",    NULL };
+G_STATIC_ASSERT(LEARN_FIRST_KIND + IFM_N_LOAD_KINDS - 1 == LEARN_N_LOAD_FEATURES);
 G_STATIC_ASSERT(G_N_ELEMENTS(learn_load_features) - 1 == LEARN_N_LOAD_FEATURES);
 
 static gboolean has_part(const char *op_type, const char *part)
@@ -283,14 +285,53 @@ void learn_fill_row(const IfmLatencyModel *model, const IfmKernelSample *sample,
             (float)has_part(sample->op_type, ((const IfmLearnFeature *)model->features->pdata[i])->name + strlen("op:"));
 }
 
-double learn_time_sharing(double same)
+/* --- loads --------------------------------------------------------------------------------------------------------------
+ */
+
+#define COPY_RATE "copy_bytes_per_s"
+
+/* MAX of NaN and 1 is 1. */
+double learn_time_sharing(const IfmLoadState *load)
 {
-    return 1 / (1 - MIN(same, LEARN_FAIR_SHARE));
+    return load != NULL ? 1 / MAX(1 - load->same, 1 / (1 + MAX(load->competitors, 1))) : 1;
 }
 
-void learn_fill_load(double idle_ns, double same, double other, float *row)
+void learn_fill_load(double idle_ns, const IfmLoadState *load, float *row)
 {
     row[0] = (float)log(idle_ns);
-    row[1] = (float)MIN(same, LEARN_FAIR_SHARE);
-    row[2] = (float)other;
+    row[1] =
+        (float)MIN(load->same, LEARN_FAIR_SHARE); /* more competitors take more of the time, and disturb caches as often */
+    row[2] = (float)load->other;
+    for (int kind = IFM_LOAD_GEMM; kind < IFM_N_LOAD_KINDS; kind++)
+        row[LEARN_FIRST_KIND + kind - IFM_LOAD_GEMM] = load->kind != IFM_LOAD_NONE ? (float)(load->kind == kind) : NAN;
+}
+
+int learn_load_direction(const char *name)
+{
+    if (g_str_equal(name, "effective_load") || g_str_equal(name, "other_load"))
+        return 1;
+    return g_str_equal(name, IFM_SAMPLE_BEFORE_PREFIX COPY_RATE) ? -1 : 0;
+}
+
+/* How busy processors are, and how many tasks wait, is the load's share and its competitors: of those no column is learnt
+ * from by itself. */
+gboolean learn_is_learnt(const char *column)
+{
+    static const char *const others[] = {
+        "busy", "running", "own", "pressure_cpu", "pressure_memory", "pressure_io", NULL
+    };
+    const char *name = column + strlen(IFM_SAMPLE_BEFORE_PREFIX);
+    return g_str_has_prefix(column, IFM_SAMPLE_BEFORE_PREFIX) && !g_strv_contains(others, name) &&
+           !(g_str_has_prefix(name, "cpu") && g_str_has_suffix(name, "_busy"));
+}
+
+IfmLoadState learn_case_load(const LearnCases *cases, const LearnCase *one, LearnKnown known, double *metrics)
+{
+    for (guint k = 0; k < cases->places->len; k++)
+        metrics[k] = one->sample.metrics[g_array_index(cases->places, gsize, k)];
+    return (IfmLoadState){ .same = one->same,
+                           .other = one->other,
+                           .idle_ns = one->idle_ns,
+                           .metrics = known == LEARN_METRICS ? metrics : NULL,
+                           .kind = known == LEARN_KIND && one->loaded ? one->sample.load_kind : IFM_LOAD_NONE };
 }

@@ -97,13 +97,16 @@ static gboolean fit_idle(IfmLatencyModel *model, const LearnCases *cases, const 
 }
 
 /* Metrics come last, so that trees without them see the front of the row. */
-static void fill_loaded(const IfmLatencyModel *model, const LearnCases *cases, const LearnCase *one, float *row)
+static void fill_loaded(const IfmLatencyModel *model, const LearnCases *cases, const LearnCase *one, LearnKnown known,
+                        float *row)
 {
     const guint n = model->features->len;
+    double metrics[IFM_SAMPLES_MAX_METRICS];
+    const IfmLoadState load = learn_case_load(cases, one, known, metrics);
     fill(model, one, row);
-    learn_fill_load(one->idle_ns, one->same, one->other, row + n);
+    learn_fill_load(one->idle_ns, &load, row + n);
     for (guint k = 0; k < cases->places->len; k++)
-        row[n + LEARN_N_LOAD_FEATURES + k] = (float)one->sample.metrics[g_array_index(cases->places, gsize, k)];
+        row[n + LEARN_N_LOAD_FEATURES + k] = (float)metrics[k];
 }
 
 /* Kernels under load are few, and each has many rows: by all features the trees would learn each kernel by heart. A column
@@ -116,6 +119,16 @@ static void hide_shape(const IfmLatencyModel *model, float *row)
             row[k] = NAN;
 }
 
+static void set_directions(const IfmLatencyModel *model, LearnTable *table)
+{
+    const gsize n = model->features->len;
+    g_array_set_size(table->directions, (guint)table->n_columns);
+    for (gsize k = n; k < table->n_columns; k++)
+        g_array_index(table->directions, int, k) =
+            learn_load_direction(((const IfmLearnFeature *)model->load_features->pdata[k - n])->name);
+}
+
+/* Each load is a row with its kind and one without, as either may be asked for. */
 static gboolean fit_load(IfmLatencyModel *model, const LearnCases *cases, const gboolean *use,
                          const IfmLearnOptions *options, GError **error)
 {
@@ -125,16 +138,19 @@ static gboolean fit_load(IfmLatencyModel *model, const LearnCases *cases, const 
     double gains[LEARN_MAX_FEATURES];
     learn_table_init(&table, n);
     learn_table_init(&with_metrics, n + n_metrics);
+    set_directions(model, &table);
+    set_directions(model, &with_metrics);
     for (guint i = 0; i < cases->cases->len; i++)
     {
         const LearnCase *one = learn_case(cases, i);
         if (!use[i] || (!one->loaded && !one->beside_loaded))
             continue;
-        const double target = log(one->slow_down / learn_time_sharing(one->same));
-        fill_loaded(model, cases, one, row);
-        hide_shape(model, row);
-        append_row(&table, row, target);
-        append_row(&with_metrics, row, target);
+        for (int known = 0; known < LEARN_N_KNOWN; known++)
+        {
+            fill_loaded(model, cases, one, known, row);
+            hide_shape(model, row);
+            append_row(known == LEARN_METRICS ? &with_metrics : &table, row, log(one->slow_down));
+        }
         model->n_loaded += one->loaded;
     }
     if (model->n_loaded < LEAST_KERNELS)
@@ -171,7 +187,7 @@ static void find_ranges(IfmLatencyModel *model, const LearnCases *cases, const g
         const LearnCase *one = learn_case(cases, i);
         if (!use[i])
             continue;
-        fill_loaded(model, cases, one, row);
+        fill_loaded(model, cases, one, LEARN_KIND, row);
         for (guint k = 0; !one->loaded && k < model->features->len; k++)
             widen(model->features->pdata[k], (double)row[k]);
         for (guint k = 0; (one->loaded || one->beside_loaded) && k < model->load_features->len; k++)
@@ -224,6 +240,12 @@ typedef struct
     GArray *of[2]; /* double */
 } Errors;
 
+static void errors_init(Errors *errors)
+{
+    for (gsize k = 0; k < 2; k++)
+        errors->of[k] = g_array_new(FALSE, FALSE, sizeof(double));
+}
+
 static void add_error(const Errors *errors, double measured, double predicted)
 {
     const double error = fabs(log(measured / predicted));
@@ -260,28 +282,49 @@ static void conclude(const Errors *errors, double *bounds)
     }
 }
 
-/* HeldOut: errors of rows that were not trained on. @slow: with the idle latency as measured, @load: as predicted
- * @slow_between, @load_between: where their level of load was not trained on either */
+/* OfLoad: with the idle latency as measured, or as predicted; where the level of load was not trained on either. */
+enum
+{
+    SLOW,
+    LOAD,
+    SLOW_BETWEEN,
+    LOAD_BETWEEN,
+    N_OF_LOAD,
+};
+
+/* HeldOut: errors of rows that were not trained on. */
 typedef struct
 {
-    Errors idle, slow, load, slow_between, load_between;
+    Errors idle, of[LEARN_N_KNOWN][N_OF_LOAD];
 } HeldOut;
 
-/* Without metrics: a load that is asked for by its share has none.
- * @load_model: of the slow-down    @fold: of the latency without load */
-static void predict_loaded(const IfmLatencyModel *fold, const IfmLatencyModel *load_model, const LearnCase *one,
-                           const Errors *slow, const Errors *load)
+/* @load_model: of the slow-down    @fold: of the latency without load    @errors: [2] with the idle latency as measured,
+ * and as predicted */
+static void predict_known(const IfmLatencyModel *fold, const IfmLatencyModel *load_model, const LearnCase *one,
+                          IfmLoadState *load, const Errors *errors)
 {
     IfmPredictedLatency predicted;
-    IfmLoadState state = { one->same, one->other, one->idle_ns, NULL };
-    ifm_latency_model_predict(load_model, &one->sample, &state, &predicted);
-    add_error(slow, one->latency_ns, predicted.latency_ns);
+    ifm_latency_model_predict(load_model, &one->sample, load, &predicted);
+    add_error(&errors[0], one->latency_ns, predicted.latency_ns);
     if (fold->idle.n_features == 0 || !learn_knows(fold, one->sample.op_type))
         return;
     ifm_latency_model_predict(fold, &one->sample, NULL, &predicted);
-    state.idle_ns = predicted.latency_ns;
-    ifm_latency_model_predict(load_model, &one->sample, &state, &predicted);
-    add_error(load, one->latency_ns, predicted.latency_ns);
+    load->idle_ns = predicted.latency_ns;
+    ifm_latency_model_predict(load_model, &one->sample, load, &predicted);
+    add_error(&errors[1], one->latency_ns, predicted.latency_ns);
+}
+
+/* @first: SLOW or SLOW_BETWEEN */
+static void predict_loaded(const IfmLatencyModel *fold, const IfmLatencyModel *load_model, const LearnCases *cases,
+                           const LearnCase *one, const HeldOut *held, int first)
+{
+    double metrics[IFM_SAMPLES_MAX_METRICS];
+    for (int known = 0; known < LEARN_N_KNOWN; known++)
+    {
+        IfmLoadState load = learn_case_load(cases, one, known, metrics);
+        if (known != LEARN_METRICS || load_model->load_metrics.n_features > 0)
+            predict_known(fold, load_model, one, &load, &held->of[known][first]);
+    }
 }
 
 static void predict_idle(const IfmLatencyModel *fold, const LearnCase *one, const Errors *idle)
@@ -334,14 +377,17 @@ static double unknown_quantile(const IfmLatencyModel *model, const LearnCases *c
 static void fill_gaps(LearnQuantiles *quantiles, gboolean loaded)
 {
     for (gsize i = 0; i < 2; i++)
-    {
         quantiles->idle[i] = or_else(quantiles->idle[i], quantiles->unknown);
-        if (!loaded)
-            continue;
-        const double slow = quantiles->slow[i], load = or_else(quantiles->load[i], quantiles->idle[i] + slow);
-        quantiles->load[i] = load;
-        quantiles->slow_between[i] = fmax(slow, or_else(quantiles->slow_between[i], BETWEEN_FACTOR * slow));
-        quantiles->load_between[i] = fmax(load, or_else(quantiles->load_between[i], BETWEEN_FACTOR * load));
+    for (gsize i = 0; loaded && i < (gsize)2 * LEARN_N_KNOWN; i++)
+    {
+        const gsize k = i / LEARN_N_KNOWN, known = i % LEARN_N_KNOWN;
+        const double slow = quantiles->of[known].slow[k],
+                     load = or_else(quantiles->of[known].load[k], quantiles->idle[k] + slow);
+        quantiles->of[known].load[k] = load;
+        quantiles->of[known].slow_between[k] =
+            fmax(slow, or_else(quantiles->of[known].slow_between[k], BETWEEN_FACTOR * slow));
+        quantiles->of[known].load_between[k] =
+            fmax(load, or_else(quantiles->of[known].load_between[k], BETWEEN_FACTOR * load));
     }
 }
 
@@ -373,11 +419,11 @@ static gboolean hold_out(const Fold *fold, const LearnCases *cases, const gboole
         if (!use[i] || fold->of[i] != fold->number)
             continue;
         if (one->loaded)
-            predict_loaded(model, model, one, &held->slow, &held->load);
+            predict_loaded(model, model, cases, one, held, SLOW);
         else
             predict_idle(model, one, &held->idle);
         if (between != NULL && is_at(one, fold->level))
-            predict_loaded(model, between, one, &held->slow_between, &held->load_between);
+            predict_loaded(model, between, cases, one, held, SLOW_BETWEEN);
     }
     return TRUE;
 }
@@ -389,21 +435,24 @@ static gboolean calibrate_model(IfmLatencyModel *model, const LearnCases *cases,
     const guint n_between = MAX(model->levels->len, 1) - 1; /* levels that have another above; no load at all is below */
     LearnQuantiles *quantiles = &model->quantiles;
     HeldOut held;
-    Errors *all[] = { &held.idle, &held.slow, &held.load, &held.slow_between, &held.load_between };
-    double *bounds[] = { quantiles->idle, quantiles->slow, quantiles->load, quantiles->slow_between,
-                         quantiles->load_between };
     gboolean good = TRUE;
-    for (gsize i = 0; i < G_N_ELEMENTS(all); i++)
-        for (gsize k = 0; k < 2; k++)
-            all[i]->of[k] = g_array_new(FALSE, FALSE, sizeof(double));
+    errors_init(&held.idle);
+    for (gsize i = 0; i < (gsize)LEARN_N_KNOWN * N_OF_LOAD; i++)
+        errors_init(&held.of[i / N_OF_LOAD][i % N_OF_LOAD]);
     for (int k = 0; good && k < IFM_LEARN_FOLDS; k++)
     {
         const LearnLevel *level = n_between > 0 ? model->levels->pdata[(guint)k % n_between] : NULL;
         const Fold fold = { folds, k, level != NULL ? level->level : (double)NAN };
         good = hold_out(&fold, cases, use, options, idle, &held, error);
     }
-    for (gsize i = 0; i < G_N_ELEMENTS(all); i++)
-        conclude(all[i], bounds[i]);
+    conclude(&held.idle, quantiles->idle);
+    for (gsize i = 0; i < LEARN_N_KNOWN; i++)
+    {
+        conclude(&held.of[i][SLOW], quantiles->of[i].slow);
+        conclude(&held.of[i][LOAD], quantiles->of[i].load);
+        conclude(&held.of[i][SLOW_BETWEEN], quantiles->of[i].slow_between);
+        conclude(&held.of[i][LOAD_BETWEEN], quantiles->of[i].load_between);
+    }
     quantiles->unknown = unknown_quantile(model, cases, use);
     fill_gaps(quantiles, model->load.n_features > 0);
     return good;

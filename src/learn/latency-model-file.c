@@ -38,17 +38,24 @@ static const IfmRecordField level_fields[] = {
     { NULL },
 };
 
+#define QUANTILES_OF(known, prefix)                                                                                        \
+    { IFM_RECORD_AS(DOUBLE, LearnQuantiles, of[known].slow[0], prefix "slow_small") },                                     \
+        { IFM_RECORD_AS(DOUBLE, LearnQuantiles, of[known].slow[1], prefix "slow_large") },                                 \
+        { IFM_RECORD_AS(DOUBLE, LearnQuantiles, of[known].load[0], prefix "load_small") },                                 \
+        { IFM_RECORD_AS(DOUBLE, LearnQuantiles, of[known].load[1], prefix "load_large") },                                 \
+        { IFM_RECORD_AS(DOUBLE, LearnQuantiles, of[known].slow_between[0], prefix "slow_between_small") },                 \
+        { IFM_RECORD_AS(DOUBLE, LearnQuantiles, of[known].slow_between[1], prefix "slow_between_large") },                 \
+        { IFM_RECORD_AS(DOUBLE, LearnQuantiles, of[known].load_between[0], prefix "load_between_small") },                 \
+    {                                                                                                                      \
+        IFM_RECORD_AS(DOUBLE, LearnQuantiles, of[known].load_between[1], prefix "load_between_large")                      \
+    }
+
 static const IfmRecordField quantile_fields[] = {
     { IFM_RECORD_AS(DOUBLE, LearnQuantiles, idle[0], "idle_small") },
     { IFM_RECORD_AS(DOUBLE, LearnQuantiles, idle[1], "idle_large") },
-    { IFM_RECORD_AS(DOUBLE, LearnQuantiles, slow[0], "slow_small") },
-    { IFM_RECORD_AS(DOUBLE, LearnQuantiles, slow[1], "slow_large") },
-    { IFM_RECORD_AS(DOUBLE, LearnQuantiles, load[0], "load_small") },
-    { IFM_RECORD_AS(DOUBLE, LearnQuantiles, load[1], "load_large") },
-    { IFM_RECORD_AS(DOUBLE, LearnQuantiles, slow_between[0], "slow_between_small") },
-    { IFM_RECORD_AS(DOUBLE, LearnQuantiles, slow_between[1], "slow_between_large") },
-    { IFM_RECORD_AS(DOUBLE, LearnQuantiles, load_between[0], "load_between_small") },
-    { IFM_RECORD_AS(DOUBLE, LearnQuantiles, load_between[1], "load_between_large") },
+    QUANTILES_OF(LEARN_SHARE, ""),
+    QUANTILES_OF(LEARN_KIND, "kind_"),
+    QUANTILES_OF(LEARN_METRICS, "metrics_"),
     { IFM_RECORD(DOUBLE, LearnQuantiles, unknown) },
     { NULL },
 };
@@ -129,7 +136,8 @@ IfmLatencyModel *learn_model_alloc(void)
     ifm_record_init(model, model_fields);
     model->format_version = FORMAT_VERSION;
     model->node_overhead_ns = (double)NAN;
-    model->quantiles = (LearnQuantiles){ { NAN, NAN }, { NAN, NAN }, { NAN, NAN }, { NAN, NAN }, { NAN, NAN }, NAN };
+    for (const IfmRecordField *field = quantile_fields; field->name != NULL; field++)
+        G_STRUCT_MEMBER(double, &model->quantiles, field->offset) = (double)NAN;
     return model;
 }
 
@@ -197,13 +205,15 @@ static gboolean check_machine(const LearnMachine *machine, const char *where, GE
 
 static gboolean check_numbers(const IfmLatencyModel *model, const char *where, GError **error)
 {
-    const gboolean loaded = model->trees_load != NULL || model->load.n_features > 0;
+    const gboolean loaded = model->trees_load != NULL || model->load.n_features > 0,
+                   metrics = model->trees_metrics != NULL || model->load_metrics.n_features > 0;
     for (const IfmRecordField *field = quantile_fields; field->name != NULL; field++)
     {
         const double value = ifm_record_number(&model->quantiles, quantile_fields, field->name);
-        const gboolean of_load = g_str_has_prefix(field->name, "slow") || g_str_has_prefix(field->name, "load");
+        const gboolean of_load = !g_str_has_prefix(field->name, "idle") && !g_str_equal(field->name, "unknown");
         g_autofree char *place = g_strdup_printf("quantiles.%s", field->name);
-        if (!check_number(value, 0, 50, of_load && !loaded, where, place, error))
+        if (!check_number(value, 0, 50, of_load && !(g_str_has_prefix(field->name, "metrics_") ? metrics : loaded), where,
+                          place, error))
             return FALSE;
     }
     for (guint i = 0; i < model->peaks->len; i++)

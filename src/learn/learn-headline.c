@@ -227,6 +227,7 @@ static const IfmLearnError *best_baseline(const IfmLatencyModelInfo *info, const
     {
         const IfmLearnError *error = info->errors->pdata[i];
         const gboolean is_rival = !g_str_equal(error->method, info->method) && !g_str_equal(error->method, "metrics") &&
+                                  !g_str_equal(error->method, "share alone") &&
                                   g_str_equal(error->protocol, own->protocol) && g_str_equal(error->part, own->part);
         best = is_rival && (best == NULL || error->mape < best->mape) ? error : best;
     }

@@ -52,10 +52,12 @@ typedef struct
 #define LEARN_MAX_NODES 4000000
 #define LEARN_MAX_INTERCEPT 100 /* a logarithm */
 
-/* LearnTable: what trees learn from. @x: [n_rows x n_columns], NaN: unknown    @y: [n_rows] */
+/* LearnTable: what trees learn from. @x: [n_rows x n_columns], NaN: unknown    @y: [n_rows]    @directions: [n_columns]
+ * whether what is learnt can only rise (1) or fall (-1) with a column; 0, or none: either */
 typedef struct
 {
-    GArray *x, *y; /* float */
+    GArray *x, *y;      /* float */
+    GArray *directions; /* int */
     gsize n_columns;
 } LearnTable;
 void learn_table_init(LearnTable *table, gsize n_columns);
@@ -119,7 +121,8 @@ double learn_machine_roofline_ns(const IfmMachineFeatures *place, const IfmKerne
 
 /* LearnCase: the visits of one kernel with one number of threads in one state of load, as one.
  * @sample: of the first visit, with the mean of all metrics    @latency_ns: median of the visits; of a loaded one
- * @idle_ns times @slow_down    @configuration: index    @difference: mean |a / b - 1| of its @n_pairs of visits */
+ * @idle_ns times @slow_down    @configuration: index    @difference: mean
+ * |a / b - 1| of its @n_pairs of visits */
 typedef struct
 {
     IfmKernelSample sample;
@@ -187,13 +190,26 @@ typedef struct
     double level;
 } LearnLevel;
 
+/* LearnKnown: what is known of a load: its share alone, its kind too, or metrics. */
+typedef enum
+{
+    LEARN_SHARE,
+    LEARN_KIND,
+    LEARN_METRICS,
+    LEARN_N_KNOWN,
+} LearnKnown;
+
 /* LearnQuantiles: of |log(measured / predicted)| of cases that were not trained on, which IFM_LEARN_COVERAGE are below.
  * [2]: predicted below IFM_LEARN_SMALL_NS, and not. @slow: of the slow-down, the idle latency known; @load: of both;
- * @slow_between, @load_between: at a level that was left out, with others around it;
+ * @slow_between, @load_between: at a level that was left out, with others around it; each by what is known of the load
  * @unknown: of the roofline for operators that were left out. NaN: there were too few. */
 typedef struct
 {
-    double idle[2], slow[2], load[2], slow_between[2], load_between[2], unknown;
+    double idle[2], unknown;
+    struct
+    {
+        double slow[2], load[2], slow_between[2], load_between[2];
+    } of[LEARN_N_KNOWN];
 } LearnQuantiles;
 
 struct IfmLatencyModel
@@ -240,9 +256,11 @@ IfmLatencyModel *learn_fit(const LearnCases *cases, const gboolean *use, const I
 /* --- features ----------------------------------------------------------------------------------------------------------
  */
 
-#define LEARN_N_LOAD_FEATURES 3 /* without metrics */
-/* A kernel and the load on its cores share them evenly. */
+#define LEARN_N_LOAD_FEATURES 6 /* without metrics */
+/* Beside one competitor a kernel has at least so much of a core. */
 #define LEARN_FAIR_SHARE 0.5
+#define LEARN_EFFECTIVE_LOAD 1
+#define LEARN_FIRST_KIND 3 /* one for each kind of load: 1 or 0, NaN: the kind is not known */
 
 /* learn_base_features: names of features of every model, NULL-terminated.    learn_load_features: of the slow-down. */
 extern const char *const learn_base_features[], *const learn_load_features[];
@@ -254,9 +272,19 @@ void learn_find_operators(IfmLatencyModel *model, const LearnCases *cases, const
 /* learn_fill_row: @row: (out) [features] */
 void learn_fill_row(const IfmLatencyModel *model, const IfmKernelSample *sample, double roofline_ns, float *row);
 /* learn_fill_load: @row: (out) [LEARN_N_LOAD_FEATURES], behind those of learn_fill_row() */
-void learn_fill_load(double idle_ns, double same, double other, float *row);
-/* learn_time_sharing: the slow-down by sharing a core alone. */
-double learn_time_sharing(double same);
+void learn_fill_load(double idle_ns, const IfmLoadState *load, float *row);
+/* learn_load_direction: whether latency can only rise (1) or fall (-1) with a feature of the load; 0: either
+ * learn_is_learnt: whether a column of samples is a metric that is learnt from */
+int learn_load_direction(const char *name);
+gboolean learn_is_learnt(const char *column);
+/* learn_time_sharing: the slow-down by sharing the cores alone. The scheduler gives a kernel what others leave, and at
+ * least an even share. NULL: no load */
+double learn_time_sharing(const IfmLoadState *load);
+/* learn_competitors: how many tasks compete for cores while these are busy. @running: that run or wait, NaN: not known
+ * @busy: sum over cores    @pressure: share of the time that some task waits, NaN: not known */
+double learn_competitors(double running, double busy, double pressure);
+/* learn_case_load: of a case, with so much known. @metrics: (out) [IFM_SAMPLES_MAX_METRICS] */
+IfmLoadState learn_case_load(const LearnCases *cases, const LearnCase *one, LearnKnown known, double *metrics);
 /* learn_place: that a sample is predicted for: its own, or the model's; NULL: the model is of one.    learn_place_bound:
  * |log| that IFM_LEARN_COVERAGE of the kernels of a machine keep to that was not learnt from; 0: this one was. */
 const IfmMachineFeatures *learn_place(const IfmLatencyModel *model, const IfmKernelSample *sample);

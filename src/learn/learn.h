@@ -146,7 +146,8 @@ IfmLatencyModel *ifm_latency_model_from_json(const json_t *json, const char *whe
 
 /** IfmPredictedLatency: @latency_ns: at idle the typical (median) one, under load the mean of several runs
  * @low_ns, @high_ns: hold it with probability IFM_LEARN_COVERAGE, of loads of the kinds that were trained on; they are
- * calibrated without metrics    @roofline_ns: of the peaks found in the training data
+ * calibrated by what is known of the load: its share, its kind, or metrics    @roofline_ns: of the peaks found in the
+ * training data
  * @known: the operator was in the training data; else the roofline is scaled    @in_range: all features are in the ranges
  * of the training data    @load_learned: the slow-down is learnt, or there is no load; else it is time-sharing alone */
 typedef struct
@@ -196,7 +197,8 @@ void ifm_latency_model_set_overhead(IfmLatencyModel *model, double node_overhead
  * IfmLearnError: errors of one way to predict under one protocol, on rows that it was not trained on.
  * @protocol: "held-out configurations", "family unseen, its exact shapes", "family unseen, all its shapes",
  * "level unseen, same cores", …    @method: "boosted" or "forest"; a baseline: "flop", "roofline", "linear", "idle" (the
- * load is ignored), "time-sharing"; "metrics": trees that see metrics, too    @part: "all", ">= 20 us", "< 20 us", "family
+ * load is ignored), "time-sharing"; the trees where the kind of load is not known: "share alone", and with metrics instead:
+ * "metrics"    @part: "all", ">= 20 us", "< 20 us", "family
  * NAME", "models" (sums over each model's kernels)
  * @mape, @median, @within: mean and median of |predicted / measured - 1|, share of rows where that is at most 10 %
  * @weighted: sum |predicted - measured| / sum measured    @covered: share of rows within their interval; NaN of a baseline

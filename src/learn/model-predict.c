@@ -1,7 +1,9 @@
 /* The latency of a whole model from its kernels. */
 #include <math.h>
+#include <sched.h>
 #include <string.h>
 
+#include <base/fields.h>
 #include <sensor/sensor.h>
 
 #include "learn-private.h"
@@ -123,7 +125,7 @@ IfmModelPrediction *ifm_model_predict(const IfmLatencyModel *model, const IfmKer
     double known_ns = 0;
     ifm_latency_model_info(model, &info);
     const double idle_overhead_ns = isnan(info.node_overhead_ns) ? 0 : info.node_overhead_ns;
-    const double overhead_ns = idle_overhead_ns * learn_time_sharing(load != NULL ? load->same : 0);
+    const double overhead_ns = idle_overhead_ns * learn_time_sharing(load);
     self->kernels = predict_kernels(model, records, threads, load);
     for (guint i = 0; i < self->kernels->len; i++)
     {
@@ -194,24 +196,88 @@ static gboolean is_among(const int *cores, gsize n_cores, int core)
     return n_cores == 0;
 }
 
-void ifm_load_state_live(const int *cores, gsize n_cores, gint64 window_ns, IfmLoadState *load)
+/* Busy: of the kernel's cores and of others. */
+typedef struct
 {
-    IfmMetricWindow *window = ifm_metrics_begin(NULL);
-    double sums[2] = { 0 };
-    gsize counts[2] = { 0 };
+    double sums[2];
+    gsize counts[2];
+} Busy;
+
+static double mean_busy(const Busy *busy, int which)
+{
+    return busy->counts[which] > 0 ? CLAMP(busy->sums[which] / (double)busy->counts[which], 0, 1) : 0;
+}
+
+/* @own: share of a processor that this process used: it is taken for use of the kernel's cores, as no task is counted by
+ * core */
+static Busy find_busy(const json_t *values, const int *cores, gsize n_cores, double own)
+{
+    Busy busy = { .sums = { -own } };
     const char *name;
     json_t *value;
-    g_usleep((gulong)(window_ns / 1000));
-    json_auto_t *metrics = ifm_metrics_end(window);
-    json_object_foreach(json_object_get(metrics, "values"), name, value)
+    json_object_foreach((json_t *)values, name, value)
     {
         if (!g_str_has_prefix(name, "cpu") || !g_str_has_suffix(name, "_busy"))
             continue;
         const int core = (int)g_ascii_strtoll(name + 3, NULL, 10), is_other = !is_among(cores, n_cores, core);
-        sums[is_other] += json_number_value(value);
-        counts[is_other]++;
+        busy.sums[is_other] += json_number_value(value);
+        busy.counts[is_other]++;
     }
-    *load = (IfmLoadState){ .idle_ns = (double)NAN,
-                            .same = counts[0] > 0 ? sums[0] / (double)counts[0] : 0,
-                            .other = counts[1] > 0 ? sums[1] / (double)counts[1] : 0 };
+    return busy;
+}
+
+/* So much waiting is none: looks at a load that is busy for a part of the time find it running more or less often. */
+#define LEAST_PRESSURE 0.05
+
+double learn_competitors(double running, double busy, double pressure)
+{
+    const double waiting = pressure < LEAST_PRESSURE ? 0 : MAX(running - busy, isnan(pressure) ? 0 : pressure);
+    return busy > 0 && waiting > 0 ? 1 + waiting / busy : 1;
+}
+
+/* NULL: one of them is not among the values. (transfer full) */
+static double *pick_metrics(const IfmLatencyModel *model, const json_t *values)
+{
+    IfmLatencyModelInfo info;
+    ifm_latency_model_info(model, &info);
+    const gsize n = g_strv_length((GStrv)info.metrics);
+    g_autofree double *metrics = n > 0 ? g_new(double, n) : NULL;
+    for (gsize i = 0; i < n; i++)
+    {
+        metrics[i] = ifm_member_number(values, info.metrics[i] + strlen(IFM_SAMPLE_BEFORE_PREFIX));
+        if (isnan(metrics[i]))
+            return NULL;
+    }
+    return g_steal_pointer(&metrics);
+}
+
+/* Of this thread, while it looks from the cores of a device. Returns: FALSE where it may not be there. */
+static gboolean move_to(const int *cores, gsize n_cores)
+{
+    cpu_set_t mask;
+    CPU_ZERO(&mask);
+    for (gsize i = 0; i < n_cores; i++)
+        CPU_SET((gsize)cores[i], &mask);
+    return n_cores == 0 || sched_setaffinity(0, sizeof mask, &mask) == 0;
+}
+
+double *ifm_load_state_live(const IfmLatencyModel *model, const int *cores, gsize n_cores, gint64 window_ns,
+                            IfmLoadState *load)
+{
+    cpu_set_t before;
+    const gboolean known = sched_getaffinity(0, sizeof before, &before) == 0, moved = move_to(cores, n_cores);
+    json_auto_t *look = ifm_metrics_look(NULL, window_ns);
+    const json_t *values = json_object_get(look, "values");
+    const Busy busy = find_busy(values, cores, n_cores, ifm_member_number(values, "own"));
+    double *metrics = moved ? pick_metrics(model, values) : NULL;
+    if (known && moved && n_cores > 0)
+        sched_setaffinity(0, sizeof before, &before);
+    *load =
+        (IfmLoadState){ .same = mean_busy(&busy, 0),
+                        .other = mean_busy(&busy, 1),
+                        .idle_ns = (double)NAN,
+                        .metrics = metrics,
+                        .competitors = learn_competitors(ifm_member_number(values, "running"), busy.sums[0] + busy.sums[1],
+                                                         ifm_member_number(values, "pressure_cpu")) };
+    return metrics;
 }

@@ -10,6 +10,7 @@
 #define UNLEARNT_FACTOR 2
 #define MAX_LOG 30
 #define LEVEL_TOLERANCE 0.05
+#define METRIC_TOLERANCE 0.25 /* of the width of its range */
 
 void ifm_latency_model_free(IfmLatencyModel *model)
 {
@@ -42,11 +43,26 @@ static gboolean is_inside(const IfmLearnFeature *feature, double value)
            g_str_has_prefix(feature->name, LEARN_MACHINE_PREFIX) || !(value < feature->min || value > feature->max);
 }
 
+/* Of the slow-down by sharing the cores with one load: its logarithm. */
+static double share_log(double same)
+{
+    return log(learn_time_sharing(&(IfmLoadState){ .same = same }));
+}
+
+/* What is measured of a load is never twice the same: a little beside its range is inside. */
+static gboolean is_about_inside(const IfmLearnFeature *feature, double value)
+{
+    const gboolean is_share = g_str_has_suffix(feature->name, "_load"),
+                   is_metric = g_str_has_prefix(feature->name, IFM_SAMPLE_METRIC_PREFIX);
+    const double room = is_share ? LEVEL_TOLERANCE : is_metric ? METRIC_TOLERANCE * (feature->max - feature->min) : 0;
+    return !(value < feature->min - room || value > feature->max + room) || is_inside(feature, value);
+}
+
 /* @n: the first features */
 static gboolean is_in_range(const GPtrArray *features, guint n, const float *row)
 {
     for (guint i = 0; i < n; i++)
-        if (!is_inside(features->pdata[i], (double)row[i]))
+        if (!is_about_inside(features->pdata[i], (double)row[i]))
             return FALSE;
     return TRUE;
 }
@@ -64,12 +80,23 @@ static void look_farther(const GPtrArray *features, guint n, const float *row, F
     {
         const IfmLearnFeature *feature = features->pdata[i];
         const double value = (double)row[i];
-        if (is_inside(feature, value))
+        if (is_about_inside(feature, value))
             continue;
         const double far = fabs(log((fabs(value) + 1) / (fabs(value < feature->min ? feature->min : feature->max) + 1)));
         if (farthest->feature == NULL || far > farthest->far)
             *farthest = (Farthest){ feature, value, far };
     }
+}
+
+/* A kind that was not learnt from is as one that is not known. @row: (inout)    Returns: whether it is known */
+static gboolean keep_kind(const IfmLatencyModel *model, const IfmLoadState *load, float *row)
+{
+    const int at = LEARN_FIRST_KIND + load->kind - IFM_LOAD_GEMM;
+    const gboolean known = load->kind > IFM_LOAD_NONE && load->kind < IFM_N_LOAD_KINDS &&
+                           ((const IfmLearnFeature *)model->load_features->pdata[at])->max == 1;
+    for (int i = LEARN_FIRST_KIND; !known && i < LEARN_N_LOAD_FEATURES; i++)
+        row[i] = NAN;
+    return known;
 }
 
 char *ifm_latency_model_outside(const IfmLatencyModel *model, const IfmKernelSample *kernel, const IfmLoadState *load)
@@ -82,7 +109,8 @@ char *ifm_latency_model_outside(const IfmLatencyModel *model, const IfmKernelSam
     look_farther(model->features, model->features->len, row, &farthest);
     if (load != NULL && (load->same > 0 || load->other > 0) && model->load.n_features > 0)
     {
-        learn_fill_load(predicted.idle_ns, load->same, load->other, row);
+        learn_fill_load(predicted.idle_ns, load, row);
+        keep_kind(model, load, row);
         look_farther(model->load_features, LEARN_N_LOAD_FEATURES, row, &farthest);
     }
     if (farthest.feature == NULL)
@@ -133,22 +161,51 @@ static gboolean is_known_level(const IfmLatencyModel *model, double share)
     return share <= LEVEL_TOLERANCE;
 }
 
-static double half_of_load(const IfmLatencyModel *model, const IfmLoadState *load, double latency_ns)
+static double half_of_load(const IfmLatencyModel *model, const IfmLoadState *load, LearnKnown known, double latency_ns)
 {
-    const LearnQuantiles *quantiles = &model->quantiles;
     const gboolean idle_known = load->idle_ns > 0;
-    if (is_known_level(model, load->same) && is_known_level(model, load->other))
-        return idle_known ? pick(quantiles->slow, latency_ns) : pick(quantiles->load, latency_ns);
-    return idle_known ? pick(quantiles->slow_between, latency_ns) : pick(quantiles->load_between, latency_ns);
+    if (is_known_level(model, load->same) && is_known_level(model, load->other) && !(load->competitors > 1))
+        return pick(idle_known ? model->quantiles.of[known].slow : model->quantiles.of[known].load, latency_ns);
+    return pick(idle_known ? model->quantiles.of[known].slow_between : model->quantiles.of[known].load_between, latency_ns);
 }
 
 /* Without trees of the slow-down. @half: of the interval without load */
 static void share_time(const IfmLoadState *load, double half, IfmPredictedLatency *predicted)
 {
     predicted->load_learned = FALSE;
-    predicted->latency_ns = predicted->idle_ns * learn_time_sharing(load->same);
+    predicted->latency_ns = predicted->idle_ns * learn_time_sharing(load);
     predicted->low_ns = predicted->idle_ns * exp(-half);
     predicted->high_ns = predicted->latency_ns * exp(half) * UNLEARNT_FACTOR;
+}
+
+/* What trees say of a level of the same cores: a logarithm, not below 0. @row: (inout) */
+static double slow_down_at(const IfmLatencyModel *model, const LearnTrees *trees, double level, float *row)
+{
+    row[model->features->len + LEARN_EFFECTIVE_LOAD] = (float)level;
+    return CLAMP(learn_trees_at(trees, row), 0, MAX_LOG);
+}
+
+/* Trees are steps: between two levels that were learnt the slow-down goes from one to the other as time-sharing does, and
+ * above all of them, and with more competitors than the one there was, by what time-sharing adds. So it rises with the
+ * load, as the trees do. @row: (inout)    Returns: the logarithm */
+static double slow_down_of(const IfmLatencyModel *model, const IfmLoadState *load, const LearnTrees *trees, float *row)
+{
+    const double effective = MIN(load->same, LEARN_FAIR_SHARE);
+    double low = 0, high = LEARN_FAIR_SHARE;
+    gboolean is_above = TRUE;
+    for (guint i = 0; i < model->levels->len; i++)
+    {
+        const double level = MIN(((const LearnLevel *)model->levels->pdata[i])->level, LEARN_FAIR_SHARE);
+        low = level <= effective ? MAX(low, level) : low;
+        high = level >= effective ? MIN(high, level) : high;
+        is_above = is_above && level < effective;
+    }
+    const double at_low = slow_down_at(model, trees, low, row), to_low = share_log(low), to = share_log(effective);
+    const double more = log(learn_time_sharing(load)) - to;
+    if (is_above || high <= low)
+        return at_low + (to - to_low) + more;
+    const double at_high = slow_down_at(model, trees, high, row);
+    return at_low + (at_high - at_low) * (to - to_low) / (share_log(high) - to_low) + more;
 }
 
 /* @row: what the trees see without load; what they see of the load is added */
@@ -156,14 +213,18 @@ static void predict_loaded(const IfmLatencyModel *model, const IfmLoadState *loa
                            IfmPredictedLatency *predicted)
 {
     float *more = row + model->features->len;
-    learn_fill_load(predicted->idle_ns, load->same, load->other, more);
-    const gboolean metrics = fill_metrics(model, load, more + LEARN_N_LOAD_FEATURES);
+    learn_fill_load(predicted->idle_ns, load, more);
+    const gboolean kind = keep_kind(model, load, more), metrics = fill_metrics(model, load, more + LEARN_N_LOAD_FEATURES);
     predicted->in_range =
         predicted->in_range &&
         is_in_range(model->load_features, metrics ? model->load_features->len : LEARN_N_LOAD_FEATURES, more);
     predicted->latency_ns =
-        predicted->idle_ns * learn_time_sharing(load->same) * factor_of(metrics ? &model->load_metrics : &model->load, row);
-    double half = half_of_load(model, load, predicted->latency_ns);
+        predicted->idle_ns * exp(slow_down_of(model, load, metrics ? &model->load_metrics : &model->load, row));
+    double half = half_of_load(model, load,
+                               metrics ? LEARN_METRICS
+                               : kind  ? LEARN_KIND
+                                       : LEARN_SHARE,
+                               predicted->latency_ns);
     if (!predicted->known && !(load->idle_ns > 0))
         half += model->quantiles.unknown;
     set_interval(predicted, half * (predicted->in_range ? 1 : OUTSIDE_FACTOR));

@@ -32,7 +32,7 @@ static const IfmField error_fields[] = {
 typedef struct
 {
     const IfmLearnError *own;
-    double linear, roofline, flop, time_sharing, idle, metrics;
+    double linear, roofline, flop, time_sharing, idle, share, metrics;
 } ErrorRow;
 
 #define OWN(member) IFM_MEMBER_VIA(ErrorRow, own, member)
@@ -53,6 +53,7 @@ static const IfmField row_fields[] = {
     { "flop_ratio", "FLOP", IFM_FIELD_RATIO, BASELINE(flop) },
     { "time_sharing_ratio", "sharing", IFM_FIELD_RATIO, BASELINE(time_sharing) },
     { "idle_ratio", "no load", IFM_FIELD_RATIO, BASELINE(idle) },
+    { "share_ratio", "by share", IFM_FIELD_RATIO, BASELINE(share) },
     { "metrics_ratio", "metrics", IFM_FIELD_RATIO, BASELINE(metrics) },
     { NULL },
 };
@@ -84,6 +85,7 @@ static GArray *rows_of(const IfmLatencyModelInfo *info, const char *protocol)
                                mean_of(info->errors, own, "flop"),
                                mean_of(info->errors, own, "time-sharing"),
                                mean_of(info->errors, own, "idle"),
+                               mean_of(info->errors, own, "share alone"),
                                mean_of(info->errors, own, "metrics") };
         g_array_append_val(rows, row);
     }
@@ -169,7 +171,8 @@ static void add_errors(IfmDocument *document, const IfmLatencyModelInfo *info)
         "mean, median: of |predicted / measured - 1|. of time: sum of the differences over the sum of the "
         "latencies. in 10 %%: rows that are at most so far off. covered: rows within their interval, which is "
         "to hold %.0f %%. noise: by how much two repetitions of a kernel differ on average. Then the mean of each "
-        "baseline, and under load that of trees that also see metrics of the machine, where there are any.",
+        "baseline, and under load that of the trees where the kind of load is not known (by share), and where metrics "
+        "of the machine are known instead.",
         100 * IFM_LEARN_COVERAGE);
     GPtrArray *records = g_ptr_array_new();
     for (guint i = 0; i < info->errors->len; i++)

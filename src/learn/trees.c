@@ -11,6 +11,7 @@ void learn_table_init(LearnTable *table, gsize n_columns)
 {
     table->x = g_array_new(FALSE, FALSE, sizeof(float));
     table->y = g_array_new(FALSE, FALSE, sizeof(float));
+    table->directions = g_array_new(FALSE, TRUE, sizeof(int));
     table->n_columns = n_columns;
 }
 
@@ -18,6 +19,7 @@ void learn_table_clear(LearnTable *table)
 {
     g_clear_pointer(&table->x, g_array_unref);
     g_clear_pointer(&table->y, g_array_unref);
+    g_clear_pointer(&table->directions, g_array_unref);
 }
 
 void learn_trees_clear(LearnTrees *trees)
@@ -130,10 +132,20 @@ static gboolean set_parameters(BoosterHandle booster, LearnTask task, const IfmL
     return TRUE;
 }
 
-static gboolean boost(BoosterHandle booster, DMatrixHandle matrix, LearnTask task, const IfmLearnOptions *options,
-                      GError **error)
+/* "(0,1,-1)" */
+static gboolean set_directions(BoosterHandle booster, const LearnTable *table, GError **error)
 {
-    if (!set_parameters(booster, task, options, error))
+    g_autoptr(GString) list = g_string_new("(");
+    for (guint i = 0; i < table->directions->len; i++)
+        g_string_append_printf(list, "%s%d", i > 0 ? "," : "", g_array_index(table->directions, int, i));
+    g_string_append_c(list, ')');
+    return table->directions->len == 0 || check(XGBoosterSetParam(booster, "monotone_constraints", list->str), error);
+}
+
+static gboolean boost(BoosterHandle booster, DMatrixHandle matrix, const LearnTable *table, LearnTask task,
+                      const IfmLearnOptions *options, GError **error)
+{
+    if (!set_parameters(booster, task, options, error) || !set_directions(booster, table, error))
         return FALSE;
     for (int round = 0; round < settings[options->method][task].n_rounds; round++)
     {
@@ -173,7 +185,7 @@ gboolean learn_trees_train(LearnTrees *trees, const LearnTable *table, LearnTask
         check(XGDMatrixCreateFromMat((const float *)(const void *)table->x->data, n, table->n_columns, NAN, &matrix),
               error) &&
         check(XGDMatrixSetFloatInfo(matrix, "label", target, n), error) &&
-        check(XGBoosterCreate(&matrix, 1, &booster), error) && boost(booster, matrix, task, options, error) &&
+        check(XGBoosterCreate(&matrix, 1, &booster), error) && boost(booster, matrix, table, task, options, error) &&
         (model = save(booster, error)) != NULL && learn_trees_from_xgboost(trees, model, table->n_columns, gains, error);
     if (trained)
         trees->intercept = mean;

@@ -2,6 +2,7 @@
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 
 #include <base/fields.h>
 #include <base/statistics.h>
@@ -103,13 +104,15 @@ json_t *ifm_metrics_end(IfmMetricWindow *window)
     return json;
 }
 
-/* --- the probe ----------------------------------------------------------------------------------------------------------
+/* --- looking ----------------------------------------------------------------------------------------------------------
  */
 
+/* Not a multiple of the kernel's tick, by which loads may go. */
+#define LOOK_US 2900
 #define PROBE_BYTES ((gsize)8 << 20)
 #define N_PROBES 3
 
-double ifm_metrics_copy_rate(void)
+static double copy_rate(void)
 {
     char *from = malloc(PROBE_BYTES), *to = malloc(PROBE_BYTES);
     double rates[N_PROBES] = { 0 };
@@ -129,4 +132,42 @@ double ifm_metrics_copy_rate(void)
     free(from);
     free(to);
     return rates[N_PROBES / 2] > 0 ? rates[N_PROBES / 2] : (double)NAN;
+}
+
+/* Sleeps. Returns: the mean number of tasks that ran or waited meanwhile, without this one; NaN: not known */
+static double watch_running(const char *root, gint64 window_us)
+{
+    const gint64 end_us = g_get_monotonic_time() + window_us;
+    double sum = 0, n = 0;
+    for (gint64 left_us = window_us; left_us > 0; left_us = end_us - g_get_monotonic_time())
+    {
+        gint64 running;
+        g_usleep((gulong)MIN(left_us, LOOK_US));
+        if (!ifm_sensor_read_running(root, &running))
+            continue;
+        sum += (double)MAX(running - 1, 0);
+        n++;
+    }
+    return n > 0 ? sum / n : (double)NAN;
+}
+
+static double own_ns(void)
+{
+    struct timespec time;
+    clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &time);
+    return (double)time.tv_sec * 1e9 + (double)time.tv_nsec;
+}
+
+json_t *ifm_metrics_look(const char *root, gint64 window_ns)
+{
+    const double began_ns = own_ns();
+    IfmMetricWindow *window = ifm_metrics_begin(root);
+    const double running = watch_running(window->root, window_ns / 1000);
+    const double own = (own_ns() - began_ns) / (double)MAX(window_ns, 1);
+    json_t *json = ifm_metrics_end(window), *values = json_object_get(json, "values");
+    if (isfinite(running))
+        json_object_set_new(values, "running", ifm_json_real(running));
+    json_object_set_new(values, "own", ifm_json_real(own));
+    json_object_set_new(values, "copy_bytes_per_s", ifm_json_real(copy_rate()));
+    return json;
 }

@@ -123,6 +123,18 @@ gboolean ifm_sensor_read_pressure(const char *root, const char *kind, gint64 *us
     return number != NULL && ifm_sensor_parse_count(number, us);
 }
 
+/* "0.15 0.20 0.09 1/97 9169" */
+gboolean ifm_sensor_read_running(const char *root, gint64 *running)
+{
+    g_autofree char *text = ifm_sensor_read(root, "proc/loadavg");
+    g_auto(GStrv) words = ifm_sensor_words(text != NULL ? text : "");
+    char *slash = g_strv_length(words) >= 4 ? strchr(words[3], '/') : NULL;
+    if (slash == NULL)
+        return FALSE;
+    *slash = '\0';
+    return ifm_sensor_parse_count(words[3], running);
+}
+
 char **ifm_sensor_words(const char *text)
 {
     g_auto(GStrv) parts = g_strsplit_set(text, " \t\n", -1);

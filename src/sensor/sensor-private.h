@@ -20,6 +20,8 @@ gboolean ifm_sensor_read_kib(const char *root, const char *file, const char *key
 /* ifm_sensor_read_pressure: Microseconds since boot in which at least one task waited for "cpu", "memory" or "io":
  * "some avg10=0.00 … total=4846057". */
 gboolean ifm_sensor_read_pressure(const char *root, const char *kind, gint64 *us);
+/* ifm_sensor_read_running: How many tasks run or wait for a processor now; the one that asks is among them. */
+gboolean ifm_sensor_read_running(const char *root, gint64 *running);
 /* ifm_sensor_words: (transfer full) what stands between white space */
 char **ifm_sensor_words(const char *text);
 /* SensorCpu: what a processor did, in jiffies; idle waits for I/O, too. */

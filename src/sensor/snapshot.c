@@ -13,12 +13,7 @@ static void set_load(json_t *snapshot, const char *root)
     gboolean known = end != NULL && end != words[0] && *end == '\0';
     json_object_set_new(snapshot, "load_1min", known ? ifm_json_real(load) : json_null());
     gint64 running = 0;
-    known = FALSE;
-    if (g_strv_length(words) >= 4 && strchr(words[3], '/') != NULL)
-    {
-        *strchr(words[3], '/') = '\0';
-        known = ifm_sensor_parse_count(words[3], &running);
-    }
+    known = ifm_sensor_read_running(root, &running);
     json_object_set_new(snapshot, "running", ifm_sensor_int64_or_null(known, running));
 }
 

@@ -110,7 +110,8 @@ static void add_verdict(IfmKernelsOutcome *outcome, const GArray *whole, const W
     IfmModelVerdict verdict = one->is;
     const IfmLoadState load = { .same = verdict.cores == IFM_LOAD_CORES_SAME ? verdict.level : 0,
                                 .other = verdict.cores == IFM_LOAD_CORES_OTHER ? verdict.level : 0,
-                                .idle_ns = (double)NAN };
+                                .idle_ns = (double)NAN,
+                                .kind = verdict.kind };
     verdict.node_overhead_ns = overhead_without(outcome, whole, (gssize)one->model);
     ifm_latency_model_set_overhead(outcome->model, verdict.node_overhead_ns);
     g_autoptr(IfmModelPrediction) prediction = ifm_model_predict(outcome->model, records, (int)verdict.threads, &load);

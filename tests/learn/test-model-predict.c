@@ -139,6 +139,100 @@ static void test_loads(void)
     }
 }
 
+/* Of what runs or waits a busy core; looks that differ by chance are no competitors where nothing waited. */
+static void test_competitors(void)
+{
+    static const struct
+    {
+        double running, busy, pressure, competitors;
+    } rows[] = { { 0, 0, 0, 1 },     { 1, 1, 0, 1 },   { 0.7, 0.6, 0.01, 1 }, { 3, 1, 1, 3 },   { 2, 1, NAN, 2 },
+                 { NAN, 1, NAN, 1 }, { 1.5, 1, 1, 2 }, { NAN, 1, 1, 2 },      { 6, 2, 0.9, 3 }, { NAN, 0, NAN, 1 } };
+    for (gsize i = 0; i < G_N_ELEMENTS(rows); i++)
+        g_assert_cmpfloat_with_epsilon(learn_competitors(rows[i].running, rows[i].busy, rows[i].pressure),
+                                       rows[i].competitors, 1e-12);
+}
+
+/* (transfer full) learnt with one metric of that name, which copies take from */
+static IfmLatencyModel *learn_with(const char *metric)
+{
+    const Law law = { .n_kernels = 90, .n_visits = 1, .spread = 0.02, .loads = TRUE, .seed = 3 };
+    g_autoptr(GError) error = NULL;
+    g_autoptr(IfmKernelSamples) from = law_samples(&law),
+                                samples = ifm_kernel_samples_new((const char *const[]){ metric, NULL });
+    const IfmLearnOptions options = law_options();
+    for (gsize i = 0; i < ifm_kernel_samples_n(from); i++)
+    {
+        IfmKernelSample sample = *ifm_kernel_samples_at(from, i);
+        const double left = 1e10 * (1 - 0.5 * sample.metrics[1]);
+        sample.metrics = &left;
+        ifm_kernel_samples_add(samples, &sample);
+    }
+    IfmLatencyModel *model = ifm_learn_train(samples, &options, &error);
+    g_assert_no_error(error);
+    return model;
+}
+
+/* What the machine does now fills the metrics that were learnt, where it can be had; else there are none. A load that has
+ * less bandwidth left is not faster. */
+static void test_live(void)
+{
+    const int core = 0;
+    static const char *const columns[] = { "metric:before:copy_bytes_per_s", "metric:before:a_query" };
+    IfmKernelSample sample;
+    ifm_kernel_sample_init(&sample);
+    sample.op_type = "Relu";
+    sample.input_bytes = sample.output_bytes = 1e6;
+    for (gsize i = 0; i < G_N_ELEMENTS(columns); i++)
+    {
+        g_autoptr(IfmLatencyModel) model = learn_with(columns[i]);
+        IfmLatencyModelInfo info;
+        IfmLoadState load;
+        IfmPredictedLatency predicted;
+        ifm_latency_model_info(model, &info);
+        g_assert_cmpstr(info.metrics[0], ==, columns[i]);
+        g_autofree double *metrics = ifm_load_state_live(model, &core, 1, 50 * G_GINT64_CONSTANT(1000000), &load);
+        g_assert_true(metrics == load.metrics);
+        g_assert_cmpint(metrics != NULL, ==, i == 0);
+        g_assert_true(metrics == NULL || metrics[0] > 0);
+        g_assert_true(load.same >= 0 && load.same <= 1 && load.other >= 0 && load.other <= 1 && load.competitors >= 1);
+        ifm_latency_model_predict(model, &sample, &load, &predicted);
+        g_assert_cmpfloat(predicted.latency_ns, >=, predicted.idle_ns);
+        double before = 0;
+        for (double left = 2e10; left > 0; left -= 1e9)
+        {
+            const IfmLoadState given = { .same = 0.6, .idle_ns = 1e5, .metrics = &left };
+            ifm_latency_model_predict(model, &sample, &given, &predicted);
+            g_assert_true(i == 1 || predicted.latency_ns >= before);
+            before = predicted.latency_ns;
+        }
+    }
+    g_autoptr(IfmLatencyModel) without = learn();
+    IfmLoadState load;
+    g_assert_null(ifm_load_state_live(without, NULL, 0, 1000000, &load));
+}
+
+/* A share that is a little beside those that were learnt is inside, as what is measured always is. */
+static void test_beside(void)
+{
+    static const struct
+    {
+        double same, other;
+        gboolean inside;
+    } rows[] = { { 0.3, 0.01, TRUE }, { 0.47, 0, TRUE },    { 1, 0, TRUE },
+                 { 0, 0.93, TRUE },   { 0.01, 0.02, TRUE }, { 0, 1, FALSE } };
+    const Law law = { .n_kernels = 1, .n_visits = 1, .seed = 3 };
+    g_autoptr(IfmLatencyModel) model = learn_with("metric:before:copy_bytes_per_s");
+    g_autoptr(IfmKernelSamples) samples = law_samples(&law);
+    const IfmKernelSample *sample = ifm_kernel_samples_at(samples, 0);
+    for (gsize i = 0; i < G_N_ELEMENTS(rows); i++)
+    {
+        const IfmLoadState load = { .same = rows[i].same, .other = rows[i].other, .idle_ns = 1e5, .kind = 3 };
+        g_autofree char *outside = ifm_latency_model_outside(model, sample, &load);
+        g_assert_cmpint(outside != NULL && strstr(outside, "_load ") != NULL, ==, !rows[i].inside);
+        g_assert_true(outside == NULL || strstr(outside, "kind:") == NULL); /* of a kind that was not learnt */
+    }
+}
+
 /* --- why a prediction is off --------------------------------------------------------------------------------------------
  */
 
@@ -209,6 +303,9 @@ int main(int argc, char **argv)
     g_test_add_func("/model-predict/sum", test_sum);
     g_test_add_func("/model-predict/unknown", test_unknown);
     g_test_add_func("/model-predict/loads", test_loads);
+    g_test_add_func("/model-predict/competitors", test_competitors);
+    g_test_add_func("/model-predict/live", test_live);
+    g_test_add_func("/model-predict/beside", test_beside);
     g_test_add_func("/model-predict/outside", test_outside);
     g_test_add_func("/model-predict/why", test_why);
     return g_test_run();

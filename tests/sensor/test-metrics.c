@@ -25,7 +25,7 @@ static void machine_init(Machine *machine)
 
 static void machine_clear(Machine *machine)
 {
-    static const char *const names[] = { "proc/pressure/cpu", "proc/pressure", "proc/stat", "proc", "." };
+    static const char *const names[] = { "proc/pressure/cpu", "proc/pressure", "proc/stat", "proc/loadavg", "proc", "." };
     for (gsize i = 0; i < G_N_ELEMENTS(names); i++)
     {
         g_autofree char *path = g_build_filename(machine->root, names[i], NULL);
@@ -78,9 +78,32 @@ static void test_broken(void)
     g_assert_cmpuint(json_object_size(json_object_get(nothing, "values")), ==, 0);
 }
 
-static void test_copy(void)
+/* Looks count the tasks that run, but for the one that looks; of what cannot be read there is nothing. */
+static void test_look(void)
 {
-    g_assert_cmpfloat(ifm_metrics_copy_rate(), >, 0);
+    static const struct
+    {
+        const char *text;
+        double running;
+    } rows[] = { { "0.15 0.20 0.09 4/97 9169\n", 3 },
+                 { "0.15 0.20 0.09 0/97 9169\n", 0 },
+                 { "0.15 0.20 0.09 many 9169\n", NAN },
+                 { "0.15", NAN } };
+    for (gsize i = 0; i < G_N_ELEMENTS(rows); i++)
+    {
+        Machine machine;
+        machine_init(&machine);
+        put(&machine, "proc/loadavg", rows[i].text);
+        json_auto_t *json = ifm_metrics_look(machine.root, 10 * G_GINT64_CONSTANT(1000000));
+        const double running = ifm_member_number(json, "values.running");
+        g_assert_true(isnan(rows[i].running) ? isnan(running) : running == rows[i].running);
+        g_assert_cmpfloat(ifm_member_number(json, "values.copy_bytes_per_s"), >, 0);
+        g_assert_cmpfloat(ifm_member_number(json, "values.own"), >, 0);
+        g_assert_cmpint(json_integer_value(json_object_get(json, "end_unix_ns")) -
+                            json_integer_value(json_object_get(json, "start_unix_ns")),
+                        >=, 9000000);
+        machine_clear(&machine);
+    }
 }
 
 int main(int argc, char **argv)
@@ -88,6 +111,6 @@ int main(int argc, char **argv)
     g_test_init(&argc, &argv, NULL);
     g_test_add_func("/metrics/busy", test_busy);
     g_test_add_func("/metrics/broken", test_broken);
-    g_test_add_func("/metrics/copy", test_copy);
+    g_test_add_func("/metrics/look", test_look);
     return g_test_run();
 }

@@ -142,12 +142,8 @@ gboolean worker_stress_start(Worker *worker, GError **error)
     const gint64 wait_ns = MAX(model_case->observe_ns, length_ns);
     worker_enter_wait(
         worker, length_ns > 0 ? "waiting for several scrapes of the Prometheus server" : "observing the machine", wait_ns);
-    IfmMetricWindow *before = ifm_metrics_begin(NULL);
-    g_usleep((gulong)(wait_ns / 1000));
     json_decref(self->before);
-    self->before = ifm_metrics_end(before);
-    json_object_set_new(json_object_get(self->before, "values"), "copy_bytes_per_s",
-                        ifm_json_real(ifm_metrics_copy_rate()));
+    self->before = ifm_metrics_look(NULL, wait_ns);
     if (!add_queries(model_case, self->before, error))
         return FALSE;
     self->until_us = length_ns > 0 ? g_get_monotonic_time() + length_ns / 1000 : 0;
