@@ -50,14 +50,17 @@ static gboolean describe_machines(const Arguments *arguments, IfmKernelSamples *
 static int learn(const Arguments *arguments, const IfmKernelSamples *samples, IfmLearnOptions *options)
 {
     g_autoptr(GError) error = NULL;
+    g_autoptr(Progress) progress = progress_new_brief(arguments);
+    const gboolean evaluates = !cli_given(arguments, "no-evaluation");
+    progress_of(&(IfmProgress){ .n_cases = evaluates ? 2 : 1, .title = "training" }, progress);
     g_autoptr(IfmLatencyModel) model = ifm_learn_train(samples, options, &error);
     g_autoptr(GPtrArray) errors = NULL;
-    if (model != NULL && !cli_given(arguments, "no-evaluation"))
+    progress_of(&(IfmProgress){ .outcome = model != NULL ? "ok" : "failed" }, progress);
+    if (model != NULL && evaluates)
     {
-        g_autoptr(Progress) progress = progress_new(arguments);
         options->progress = progress_of;
         options->user = progress;
-        progress_of(&(IfmProgress){ .n_cases = 1, .title = "evaluation" }, progress);
+        progress_of(&(IfmProgress){ .title = "evaluation" }, progress);
         errors = ifm_learn_evaluate(samples, options, &error);
         progress_of(&(IfmProgress){ .outcome = errors != NULL ? "ok" : "failed" }, progress);
     }

@@ -134,16 +134,19 @@ static IfmKernelRecords *records_of(Asked *self, const char *text, gboolean is_f
 static IfmKernelRecords *records_of_kernel(const Asked *self, const char *text, GError **error)
 {
     IfmModel *model = self->source.model;
-    g_autoptr(IfmAnalysis) analysis = ifm_model_analyse(model, NULL, 0, error);
+    const IfmModelFeed *feed = &self->source.feed;
+    g_autoptr(IfmAnalysis) analysis = ifm_model_analyse(model, ifm_model_feed_bindings(feed), feed->bindings->len, error);
     const char *digest = analysis != NULL ? ifm_model_digest(model, error) : NULL;
     if (digest != NULL && ifm_model_n_nodes(model) == 0)
         ifm_error_refuse(error, "%s: has no node, and is said to be a kernel", text);
     if (digest == NULL || ifm_model_n_nodes(model) == 0)
         return NULL;
-    IfmKernelRecords *records = kernel_records_of_kernel(model, analysis);
+    g_autoptr(IfmKernelRecords) records = kernel_records_of_kernel(model, analysis);
+    if (!ifm_kernel_record_check(records->kernels->pdata[0], text, error))
+        return NULL;
     ifm_record_set_text(&records->model_digest, digest);
     ifm_record_set_text(&records->device, self->model_case.device);
-    return name_source(records, ifm_model_name(model), g_canonicalize_filename(text, NULL));
+    return name_source(g_steal_pointer(&records), ifm_model_name(model), g_canonicalize_filename(text, NULL));
 }
 
 static IfmKernelRecords *open_model(const char *text, const IfmKernelOptions *options, GError **error)

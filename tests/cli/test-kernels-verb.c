@@ -231,6 +231,27 @@ static void test_half_broken(Bench *bench, gconstpointer data)
     assert_none_left(bench);
 }
 
+/* Ended meanwhile, it says so by its status and leaves nothing. */
+static void test_interrupted(Bench *bench, gconstpointer data)
+{
+    static const char *const lines[] = { "kernels list resnet152 vgg16 --no-cache --cache kept",
+                                         "kernels extract resnet152 vgg16 -o made --no-cache --cache kept" };
+    if (!bench_needs_device(bench, "onnxruntime:CPU", ""))
+        return;
+    for (gsize i = 0; i < G_N_ELEMENTS(lines); i++)
+    {
+        g_autofree char *made = bench_path(bench, "made");
+        g_autoptr(GSubprocess) process = start_line(bench, lines[i]);
+        while (count_marked(bench) < 2) /* itself and its worker */
+            g_usleep(10000);
+        g_subprocess_send_signal(process, SIGTERM);
+        g_subprocess_wait(process, NULL, NULL);
+        g_assert_cmpint(status_of(process), ==, 128 + SIGTERM);
+        g_assert_false(g_file_test(made, G_FILE_TEST_EXISTS));
+        assert_none_left(bench);
+    }
+}
+
 /* Free sizes of a file are filled as profile fills them, by every verb and with the same words. */
 static void test_free_sizes(Bench *bench, gconstpointer data)
 {
@@ -318,6 +339,7 @@ int main(int argc, char **argv)
     g_test_add("/kernels-verb/walk", Bench, NULL, bench_init, test_walk, bench_clear);
     g_test_add("/kernels-verb/run", Bench, NULL, bench_init, test_run, bench_clear);
     g_test_add("/kernels-verb/half-broken", Bench, NULL, bench_init, test_half_broken, bench_clear);
+    g_test_add("/kernels-verb/interrupted", Bench, NULL, bench_init, test_interrupted, bench_clear);
     g_test_add("/kernels-verb/free-sizes", Bench, NULL, bench_init, test_free_sizes, bench_clear);
     g_test_add("/kernels-verb/refused", Bench, NULL, bench_init, test_refused, bench_clear);
     return g_test_run();

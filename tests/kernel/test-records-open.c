@@ -367,6 +367,50 @@ static void test_extracted(void)
     remove_tree(folder);
 }
 
+/* What is only said to be a kernel is refused in one line, or is what its first node is. */
+static void test_said_to_be_kernel(void)
+{
+    static const struct
+    {
+        const char *graph, *part;
+    } rows[] = {
+        { "x : [2,3]; -> x [2,3]", "no node" },
+        { "x : [16777216,16777216]; y = Relu(x); -> y [16777216,16777216]", "bytes" },
+        { "x : [2,3]; a = Relu(x); y = Tanh(a); -> y [2,3]", NULL },
+    };
+    g_autofree char *folder = make_folder(), *path = g_build_filename(folder, "k.onnx", NULL);
+    for (gsize i = 0; i < G_N_ELEMENTS(rows); i++)
+    {
+        g_autoptr(GError) error = NULL;
+        const IfmKernelOptions options = { .seed = 1, .cache = folder };
+        g_autoptr(IfmModel) model = text_model(rows[i].graph, IFM_DTYPE_F32, FALSE, 17);
+        g_autoptr(IfmModelBuilder) builder = ifm_model_builder_new("k", 17);
+        ifm_model_builder_metadata(builder, IFM_KERNEL_DIGEST_METADATA, "00");
+        ifm_model_builder_metadata(builder, IFM_KERNEL_NAME_METADATA, "");
+        for (gsize k = 0; k < ifm_model_n_inputs(model); k++)
+        {
+            const IfmPort *port = ifm_model_input(model, k);
+            ifm_model_builder_input(builder, port->name, port->dtype, port->rank, port->dims, NULL);
+        }
+        for (gsize k = 0; k < ifm_model_n_nodes(model); k++)
+            ifm_model_builder_copy_node(builder, ifm_model_node(model, k));
+        const IfmPort *port = ifm_model_output(model, 0);
+        ifm_model_builder_output(builder, port->name, port->dtype, port->rank, port->dims, NULL);
+        g_autoptr(IfmModel) said = ifm_model_builder_finish(builder, &error);
+        g_assert_no_error(error);
+        g_assert_true(ifm_model_save(said, path, &error));
+        if (rows[i].part != NULL)
+        {
+            assert_refused(path, &options, IFM_ERROR_INVALID, rows[i].part);
+            continue;
+        }
+        g_autoptr(IfmKernelRecords) records = open_in(folder, path);
+        g_assert_cmpuint(records->kernels->len, ==, 1);
+        g_assert_cmpstr(kernel_at(records, 0)->name, ==, "Relu");
+    }
+    remove_tree(folder);
+}
+
 static void write_file(const char *folder, const char *name, const char *text)
 {
     g_autofree char *path = g_build_filename(folder, name, NULL);
@@ -427,6 +471,7 @@ int main(int argc, char **argv)
 {
     g_test_init(&argc, &argv, NULL);
     g_test_add_func("/records-open/extracted", test_extracted);
+    g_test_add_func("/records-open/said-to-be-kernel", test_said_to_be_kernel);
     g_test_add_func("/records-open/each", test_each);
     g_test_add_func("/records-open/sizes", test_sizes);
     g_test_add_func("/records-open/models", test_models);
