@@ -143,6 +143,8 @@ typedef struct
     IfmMeasureFunction measure;
     void *measure_user;
     void (*note)(const char *message, void *user); /* (nullable) */
+    /* (nullable) which model is opened; when all are, how many cases will be measured */
+    void (*progress)(const IfmProgress *now, void *user);
     void *user;
 } IfmEvaluateOptions;
 

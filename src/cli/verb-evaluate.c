@@ -15,6 +15,20 @@ static gboolean any_failed(const IfmEvaluation *evaluation)
     return FALSE;
 }
 
+/* Opening: how models are opened, before cases are measured. */
+typedef struct
+{
+    Progress *progress;
+    Keep *keep;
+} Opening;
+
+static void on_opening(const IfmProgress *now, void *user)
+{
+    const Opening *opening = user;
+    opening->keep->n_cases = now->n_cases; /* the last that is said: of the cases */
+    progress_of(now, opening->progress);
+}
+
 static int run_evaluate(const Arguments *arguments)
 {
     g_autoptr(GError) error = NULL;
@@ -27,6 +41,8 @@ static int run_evaluate(const Arguments *arguments)
         return cli_fail(error);
     if (!keep_open(&keep, &error))
         return cli_fail(error);
+    g_autoptr(Progress) progress = progress_new_brief(arguments);
+    Opening opening = { progress, &keep };
     IfmEvaluateOptions options = { .models = cli_positional(arguments),
                                    .device = device,
                                    .threads = (int)cli_integer(arguments, "threads"),
@@ -35,7 +51,9 @@ static int run_evaluate(const Arguments *arguments)
                                    .interrupted = cli_interrupt_install(),
                                    .measure = keep_ask,
                                    .measure_user = &keep,
-                                   .note = cli_note_of };
+                                   .note = cli_note_of,
+                                   .progress = on_opening,
+                                   .user = &opening };
     cli_fill(arguments, ifm_model_options, &options.open);
     g_autoptr(IfmEvaluation) evaluation = ifm_evaluate(model, &options, &error);
     if (evaluation == NULL)

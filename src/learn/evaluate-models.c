@@ -293,30 +293,6 @@ static void sum_kernels(const GPtrArray *rows, guint at, gboolean all)
     }
 }
 
-/* @source: of records and of an extracted kernel, which have no whole model, it has no path. */
-static IfmKernelRecords *open_model(const Evaluating *self, const char *text, IfmModelSource *source, GError **error)
-{
-    const IfmKernelOptions options = { .device = self->spec->text,
-                                       .threads = MAX(self->options->threads, 1),
-                                       .seed = 1,
-                                       .open = self->options->open,
-                                       .interrupted = self->options->interrupted };
-    const IfmModelRequest request = { .text = text,
-                                      .open = &self->options->open,
-                                      .seed = 1,
-                                      .is_run = TRUE,
-                                      .note = self->options->note,
-                                      .user = self->options->user };
-    IfmKernelRecords *records = ifm_kernel_records_open(text, &options, error);
-    if (records == NULL || ifm_kernel_records_stand_alone(text))
-        return records;
-    if (!ifm_model_source_open(&request, source, error))
-        g_clear_pointer(&records, ifm_kernel_records_free);
-    else if (ifm_model_metadata(source->model, IFM_KERNEL_DIGEST_METADATA) != NULL)
-        ifm_model_source_clear(source);
-    return records;
-}
-
 static gboolean evaluate_opened(const Evaluating *self, const IfmKernelRecords *records, const IfmModelSource *source,
                                 GError **error)
 {
@@ -334,23 +310,40 @@ static gboolean evaluate_opened(const Evaluating *self, const IfmKernelRecords *
     return TRUE;
 }
 
-static gboolean evaluate_model(const Evaluating *self, const char *text, GError **error)
+/* Records of a file, and an extracted kernel, have no whole model. */
+static gboolean has_whole(const char *text, const IfmKernelRecords *records)
 {
+    return !ifm_kernel_records_stand_alone(text) && *records->level != '\0';
+}
+
+/* A row for what cannot be measured. */
+static void add_missing(const Evaluating *self, const IfmKernelRecords *records, const char *reason)
+{
+    IfmEvaluated *row = add_row(self, records, &g_array_index(self->loads, Load, 0));
+    row->reason = g_strdup(reason);
+    row->measured_ns = row->predicted_ns = row->low_ns = row->high_ns = (double)NAN;
+}
+
+static gboolean evaluate_model(const Evaluating *self, const char *text, IfmKernelRecords *records, GError **error)
+{
+    const IfmModelRequest request = { .text = text,
+                                      .open = &self->options->open,
+                                      .seed = 1,
+                                      .is_run = TRUE,
+                                      .note = self->options->note,
+                                      .user = self->options->user };
     g_auto(IfmModelSource) source = { 0 };
     g_autoptr(GError) trouble = NULL;
     IfmEvaluation *evaluation = self->evaluation;
-    IfmKernelRecords *records = open_model(self, text, &source, &trouble);
-    if (g_error_matches(trouble, IFM_ERROR, IFM_ERROR_CANCELLED))
-        return ifm_error_pass(error, g_steal_pointer(&trouble));
-    if (records == NULL)
-        records = ifm_kernel_records_failed(text, trouble);
-    g_ptr_array_add(evaluation->records, records);
+    if (records->reason == NULL && has_whole(text, records) && !ifm_model_source_open(&request, &source, &trouble))
+    {
+        records->reason = g_strdup(trouble->message);
+        records->code = trouble->code;
+    }
     if (records->reason != NULL || (source.path == NULL && !self->options->kernels))
     {
-        IfmEvaluated *row = add_row(self, records, &g_array_index(self->loads, Load, 0));
-        row->reason =
-            g_strdup(records->reason != NULL ? records->reason : "there are its kernels alone, which are left out");
-        row->measured_ns = row->predicted_ns = row->low_ns = row->high_ns = (double)NAN;
+        add_missing(self, records,
+                    records->reason != NULL ? records->reason : "there are its kernels alone, which are left out");
         return TRUE;
     }
     if (evaluation->warning == NULL)
@@ -358,15 +351,44 @@ static gboolean evaluate_model(const Evaluating *self, const char *text, GError 
     return evaluate_opened(self, records, &source, error);
 }
 
+/* How many cases there will be: kernels that models share are one. */
+static gsize count_cases(const Evaluating *self, char *const *texts)
+{
+    g_autoptr(GHashTable) kernels = g_hash_table_new(g_str_hash, g_str_equal);
+    gsize n_whole = 0;
+    for (guint i = 0; i < self->evaluation->records->len; i++)
+    {
+        const IfmKernelRecords *records = self->evaluation->records->pdata[i];
+        n_whole += has_whole(texts[i], records);
+        for (guint k = 0; self->options->kernels && k < records->kernels->len; k++)
+        {
+            const IfmKernelRecord *record = records->kernels->pdata[k];
+            if (!ifm_kernel_record_moves(record) && ifm_kernel_stands_alone(record, NULL))
+                g_hash_table_add(kernels, record->digest);
+        }
+    }
+    return self->loads->len * (n_whole + g_hash_table_size(kernels));
+}
+
 static gboolean evaluate_all(Evaluating *self, GError **error)
 {
     g_auto(GStrv) texts = ifm_kernel_records_words(self->options->models, TRUE);
-    g_auto(IfmModelFeed) sizes = { 0 };
-    if (self->spec == NULL || !read_loads(self, error) ||
-        !ifm_model_feed_init(&sizes, self->options->open.dims, error)) /* once, not for each */
+    if (self->spec == NULL || !read_loads(self, error))
         return FALSE;
-    for (char **text = texts; *text != NULL; text++)
-        if (!evaluate_model(self, *text, error))
+    const IfmKernelOptions options = { .device = self->spec->text,
+                                       .threads = MAX(self->options->threads, 1),
+                                       .seed = 1,
+                                       .open = self->options->open,
+                                       .interrupted = self->options->interrupted,
+                                       .progress = self->options->progress,
+                                       .user = self->options->user };
+    self->evaluation->records = ifm_kernel_records_open_each((const char *const *)texts, &options, error);
+    if (self->evaluation->records == NULL)
+        return FALSE;
+    if (self->options->progress != NULL)
+        self->options->progress(&(IfmProgress){ .n_cases = count_cases(self, texts) }, self->options->user);
+    for (guint i = 0; i < self->evaluation->records->len; i++)
+        if (!evaluate_model(self, texts[i], self->evaluation->records->pdata[i], error))
             return FALSE;
     return TRUE;
 }
@@ -377,7 +399,6 @@ IfmEvaluation *ifm_evaluate(const IfmLatencyModel *model, const IfmEvaluateOptio
     Evaluating self = { .model = model, .options = options, .cache_bytes = ifm_sensor_last_cache_bytes(machine, NULL) };
     g_autoptr(IfmEvaluation) evaluation = self.evaluation = g_new0(IfmEvaluation, 1);
     evaluation->rows = g_ptr_array_new_with_free_func((GDestroyNotify)evaluated_free);
-    evaluation->records = g_ptr_array_new_with_free_func((GDestroyNotify)ifm_kernel_records_free);
     self.measured = g_hash_table_new_full(g_str_hash, g_str_equal, g_free, NULL);
     self.loads = g_array_new(FALSE, FALSE, sizeof(Load));
     g_array_set_clear_func(self.loads, load_clear);
@@ -394,7 +415,7 @@ void ifm_evaluation_free(IfmEvaluation *evaluation)
     if (evaluation == NULL)
         return;
     g_ptr_array_unref(evaluation->rows);
-    g_ptr_array_unref(evaluation->records);
+    g_clear_pointer(&evaluation->records, g_ptr_array_unref);
     g_free(evaluation->warning);
     g_free(evaluation->why_dropped);
     g_free(evaluation);

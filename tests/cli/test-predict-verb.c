@@ -122,6 +122,22 @@ static void test_walk(Bench *bench, gconstpointer data)
     assert_none_left(bench);
 }
 
+/* That the last progress says that all cases are done that were said to come. */
+static void assert_all_done(const Ended *ended)
+{
+    g_auto(GStrv) lines = g_strsplit(ended->err, "\n", -1);
+    gint64 n_done = -1, n_all = -2;
+    for (char **line = lines; *line != NULL; line++)
+    {
+        json_auto_t *json = ifm_json_parse(*line, strlen(*line), "line", NULL);
+        if (g_strcmp0(ifm_member_text(json, "kind"), "progress") != 0)
+            continue;
+        n_done = json_integer_value(json_object_get(json, "done"));
+        n_all = json_integer_value(json_object_get(json, "of"));
+    }
+    g_assert_cmpint(n_done, ==, n_all);
+}
+
 /* Records and extracted kernels are evaluated by their kernels alone, beside models; what is broken is a row. */
 static void test_records(Bench *bench, gconstpointer data)
 {
@@ -156,7 +172,9 @@ static void test_records(Bench *bench, gconstpointer data)
     /* what it measured is kept: nothing is measured again */
     run_line(bench, "store export out/evaluate/store.db --format csv -o -", &before);
     assert_status(&before, 0);
-    run_line(bench, line, &ended);
+    g_autofree char *again = g_strconcat(line, " --progress json", NULL);
+    run_line(bench, again, &ended);
+    assert_all_done(&ended);
     run_line(bench, "store export out/evaluate/store.db --format csv -o -", &after);
     g_assert_cmpstr(after.out, ==, before.out);
     guint n_kept = 0;
