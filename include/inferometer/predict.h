@@ -205,6 +205,15 @@ gboolean ifm_load_state_parse(const char *text, IfmLoadState *load, GError **err
 double *ifm_load_state_live(const IfmLatencyModel *model, const int *cores, gsize n_cores, gint64 window_ns,
                             IfmLoadState *load);
 
+/**
+ * ifm_load_state_prometheus: The same of the last @window_ns, or of the last two scrapes where these are farther apart, by
+ * what a server has of node exporter: busy processors, and where the exporter has it (node_procs_running, or
+ * node_pressure_cpu_waiting_seconds_total) how many tasks compete for them; without metrics, which no exporter has.
+ * Returns: FALSE with the errors of ifm_prometheus_busy()
+ */
+gboolean ifm_load_state_prometheus(const char *url, const int *cores, gsize n_cores, gint64 window_ns, IfmLoadState *load,
+                                   GError **error);
+
 /* --- pages of latency models --------------------------------------------------------------------------------------- */
 
 /** ifm_train_document: (transfer full) borrows @model: what it learnt from, and its errors beside baselines and noise.

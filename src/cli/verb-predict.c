@@ -105,11 +105,9 @@ static char *load_of(const char *text, const IfmLatencyModel *model, const IfmDe
         ifm_error_misuse(error, "--load: %s", trouble->message);
         return NULL;
     }
-    *load = (IfmLoadState){ .idle_ns = (double)NAN };
     if (!is_asked)
         *metrics = ifm_load_state_live(model, spec->cores, spec->n_cores, WINDOW_NS, load);
-    else if (!ifm_prometheus_busy(text + strlen(PROMETHEUS), spec->cores, spec->n_cores, PROMETHEUS_NS, &load->same,
-                                  &load->other, error))
+    else if (!ifm_load_state_prometheus(text + strlen(PROMETHEUS), spec->cores, spec->n_cores, PROMETHEUS_NS, load, error))
         return NULL;
     g_autofree char *several = load->competitors > 1 ? g_strdup_printf(", %.1f tasks at a time", load->competitors) : NULL;
     return g_strdup_printf("under the load of now: %.0f %% of its cores%s, %.0f %% of others", 100 * load->same,

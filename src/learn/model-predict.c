@@ -281,3 +281,24 @@ double *ifm_load_state_live(const IfmLatencyModel *model, const int *cores, gsiz
                                                          ifm_member_number(values, "pressure_cpu")) };
     return metrics;
 }
+
+/* NaN: the server does not have it. */
+static double mean_of(const char *url, const char *query, gint64 window_ns)
+{
+    const gint64 now_ns = g_get_real_time() * 1000;
+    IfmPrometheusWindow window;
+    return ifm_prometheus_window(url, query, now_ns - window_ns, now_ns, window_ns, &window, NULL) ? window.mean
+                                                                                                   : (double)NAN;
+}
+
+gboolean ifm_load_state_prometheus(const char *url, const int *cores, gsize n_cores, gint64 window_ns, IfmLoadState *load,
+                                   GError **error)
+{
+    *load = (IfmLoadState){ .idle_ns = (double)NAN };
+    if (!ifm_prometheus_busy(url, cores, n_cores, window_ns, &load->same, &load->other, error))
+        return FALSE;
+    const double busy = mean_of(url, "cpu_busy", window_ns) * mean_of(url, "cpu_count", window_ns);
+    load->competitors =
+        learn_competitors(mean_of(url, "tasks_running", window_ns), busy, mean_of(url, "pressure_cpu", window_ns));
+    return TRUE;
+}

@@ -25,6 +25,9 @@
 
 const IfmPrometheusPreset ifm_prometheus_presets[] = {
     { "cpu_busy", "1 - avg(rate(" IDLE_QUERY "[" RANGE "]))", "share of the time that processors are busy; node exporter" },
+    { "cpu_count", "count(" IDLE_QUERY ")", "processors; node exporter" },
+    { "tasks_running", "sum(avg_over_time(node_procs_running[" RANGE "]) - 1)",
+      "tasks that run or wait at a scrape, but for the exporter; node exporter" },
     { "pressure_cpu", "rate(node_pressure_cpu_waiting_seconds_total[" RANGE "])",
       "share of the time that a task waits for a processor; node exporter" },
     { "pressure_memory", "rate(node_pressure_memory_waiting_seconds_total[" RANGE "])",

@@ -1,5 +1,6 @@
 
 #include "law.h"
+#include "sensor/http-server.h"
 
 /* Whole models from their kernels: records made by hand, latencies learnt from a known law. */
 
@@ -211,6 +212,54 @@ static void test_live(void)
     g_assert_null(ifm_load_state_live(without, NULL, 0, 1000000, &load));
 }
 
+#define MATRIX(series) "{\"status\":\"success\",\"data\":{\"resultType\":\"matrix\",\"result\":[" series "]}}"
+#define SINGLE(value) g_strdup(MATRIX("{\"metric\":{},\"values\":[[1,\"" value "\"],[2,\"" value "\"]]}"))
+
+/* Two processors that are busy; of what is not among @user there is nothing. */
+static char *answer(const char *path, const char *form, void *user)
+{
+    if (strstr(form, "query=up") != NULL)
+        return g_strdup(MATRIX("{\"metric\":{},\"values\":[[0,\"1\"],[15,\"1\"],[30,\"1\"]]}"));
+    if (g_str_equal(path, "/api/v1/query"))
+        return g_strdup(MATRIX("{\"metric\":{\"cpu\":\"0\"},\"values\":[[0,\"0\"],[15,\"0\"]]},"
+                               "{\"metric\":{\"cpu\":\"1\"},\"values\":[[0,\"0\"],[15,\"0\"]]}"));
+    if (strstr(form, "query=count") != NULL)
+        return SINGLE("2");
+    if (strstr(form, "query=1%20-%20avg") != NULL)
+        return SINGLE("1");
+    if (strstr(form, "node_procs_running") != NULL && strstr(user, "running") != NULL)
+        return SINGLE("6");
+    if (strstr(form, "node_pressure_cpu") != NULL && strstr(user, "pressure") != NULL)
+        return SINGLE("0.5");
+    return g_strdup(MATRIX(""));
+}
+
+/* Competitors are those that an exporter has of: tasks, or at least that some wait; else one. */
+static void test_prometheus(void)
+{
+    static const struct
+    {
+        const char *has;
+        double competitors;
+    } rows[] = { { "running pressure", 3 }, { "running", 3 }, { "pressure", 1.25 }, { "", 1 } };
+    for (gsize i = 0; i < G_N_ELEMENTS(rows); i++)
+    {
+        HttpServer server = { .answer = answer, .user = (void *)rows[i].has };
+        const int core = 1;
+        IfmLoadState load;
+        g_autoptr(GError) error = NULL;
+        http_start(&server);
+        g_autofree char *url = g_strdup_printf("http://127.0.0.1:%d", server.port);
+        g_assert_true(ifm_load_state_prometheus(url, &core, 1, G_GINT64_CONSTANT(5000000000), &load, &error));
+        g_assert_no_error(error);
+        http_stop(&server);
+        g_assert_cmpfloat(load.same, ==, 1);
+        g_assert_cmpfloat(load.other, ==, 1);
+        g_assert_cmpfloat_with_epsilon(load.competitors, rows[i].competitors, 1e-9);
+        g_assert_null(load.metrics);
+    }
+}
+
 /* A share that is a little beside those that were learnt is inside, as what is measured always is. */
 static void test_beside(void)
 {
@@ -305,6 +354,7 @@ int main(int argc, char **argv)
     g_test_add_func("/model-predict/loads", test_loads);
     g_test_add_func("/model-predict/competitors", test_competitors);
     g_test_add_func("/model-predict/live", test_live);
+    g_test_add_func("/model-predict/prometheus", test_prometheus);
     g_test_add_func("/model-predict/beside", test_beside);
     g_test_add_func("/model-predict/outside", test_outside);
     g_test_add_func("/model-predict/why", test_why);
