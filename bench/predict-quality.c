@@ -61,7 +61,7 @@ static double figure_of(const IfmLearnError *error, const char *metric)
 /* Returns: whether it is kept, or cannot be said of this data. */
 static gboolean check(const GPtrArray *errors, const Bound *bound)
 {
-    const IfmLearnError *error = find(errors, bound->protocol, bound->part, "boosted");
+    const IfmLearnError *error = find(errors, bound->protocol, bound->part, "chosen");
     const gboolean covers = g_str_equal(bound->metric, "covered"), is_mean = g_str_equal(bound->metric, "mape"),
                    is_median = g_str_equal(bound->metric, "median");
     if (error == NULL)
@@ -127,7 +127,7 @@ int main(int argc, char **argv)
     printf("%s: %d samples; trained on all but the rows named, seed 1\n", path, (int)ifm_kernel_samples_n(samples));
     for (gsize i = 0; i < G_N_ELEMENTS(bounds); i++)
         good &= check(errors, &bounds[i]);
-    const IfmLearnError *held_out = find(errors, bounds[0].protocol, bounds[0].part, "boosted");
+    const IfmLearnError *held_out = find(errors, bounds[0].protocol, bounds[0].part, "chosen");
     if (held_out != NULL && held_out->noise > NOISE_JUDGED)
     {
         printf("not judged: two visits of a kernel differ by %.1f %%, more than %.0f %%\n", 100 * held_out->noise,

@@ -90,7 +90,8 @@ typedef struct
 } IfmLearnNoise;
 
 /** IfmLatencyModelInfo: what a model says of itself; all borrowed from it. @node_overhead_ns: of a node in a model, NaN
- * where it was not fitted    @features: IfmLearnFeature*    @operators: char*    @machines: those that it was learnt on,
+ * where it was not fitted    @features: IfmLearnFeature*    @operators: char*    @choices: IfmOperatorChoice*, of each
+ * operator    @machines: those that it was learnt on,
  * their names first; none where it was one alone    @metrics: names, NULL-terminated
  * @errors: IfmLearnError*, empty where it was not evaluated */
 typedef struct
@@ -102,7 +103,7 @@ typedef struct
     gint64 n_left_out, n_disturbed;
     double node_overhead_ns;
     IfmLearnNoise noise;
-    const GPtrArray *features, *load_features, *operators, *errors, *machines;
+    const GPtrArray *features, *load_features, *operators, *choices, *errors, *machines;
     const char *const *metrics;
 } IfmLatencyModelInfo;
 void ifm_latency_model_info(const IfmLatencyModel *model, IfmLatencyModelInfo *info);

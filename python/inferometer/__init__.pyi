@@ -316,13 +316,13 @@ def trace_diff(
 
 def train(
     *arguments: Any, devices: str | Sequence[str] | Mapping[str, str] | None = ..., progress: bool |
-    Callable[[dict[str, Any]], object] | None = ..., method: Literal['boosted', 'forest'] | None =
-    ..., seed: int | None = ..., allow_disturbed: bool | None = ..., threads: int | None = ...,
-    html: _Path | None = ..., figures: _Path | None = ..., document: _Path | None = ..., all: bool |
-    None = ..., output: _Path | None = ..., no_evaluation: bool | None = ..., show_features: bool |
-    None = ..., columns: _Texts | None = ..., machines: _Path | None = ..., machine: _Text | None =
-    ..., runtime: _Text | None = ..., device: _Text | None = ..., level: _Text | None = ..., json:
-    _Path | None = ..., quiet: bool | None = ..., log: _Path | None = ...) -> Result: ...
+    Callable[[dict[str, Any]], object] | None = ..., method: Literal['chosen', 'boosted', 'forest']
+    | None = ..., seed: int | None = ..., allow_disturbed: bool | None = ..., threads: int | None =
+    ..., html: _Path | None = ..., figures: _Path | None = ..., document: _Path | None = ..., all:
+    bool | None = ..., output: _Path | None = ..., no_evaluation: bool | None = ..., show_features:
+    bool | None = ..., columns: _Texts | None = ..., machines: _Path | None = ..., machine: _Text |
+    None = ..., runtime: _Text | None = ..., device: _Text | None = ..., level: _Text | None = ...,
+    json: _Path | None = ..., quiet: bool | None = ..., log: _Path | None = ...) -> Result: ...
 
 def tune(
     *arguments: Any, devices: str | Sequence[str] | Mapping[str, str] | None = ..., inputs: Any |

@@ -247,10 +247,16 @@ IfmKernelRecords *ifm_kernel_records_read(const char *path, GError **error);
 IfmKernelRecord *ifm_kernel_vary(const IfmKernelRecord *record, guint32 seed);
 
 /** IfmKernelFeatures: the shape of a kernel in numbers; 0: it has no such thing. @batch: of other ranks than 4 all but the
- * last dimension    @m, @k, @n: of the matrix product that it is, or comes to */
+ * last dimension    @m, @k, @n: of the matrix product that it is, or comes to
+ * @inputs: tensors that are no weights    @axis: the last one of those that it works along, from the end: 1: the last
+ * @order: of a transposition, "0231" as 1342    @reduced: numbers that become one    @run: numbers that lie together and go
+ * the same way: of a transposition the end that stays, of a concatenation what the first input gives at a time, of a
+ * reduction what is behind the axes    @layout: 0 plain, 1 channels in blocks, 2 channels last    @domain: 1: of the
+ * runtime's own operators */
 typedef struct
 {
     double batch, channels, height, width, outputs, kernel_size, stride, groups, dilation, m, k, n;
+    double inputs, axis, order, reduced, run, layout, domain;
 } IfmKernelFeatures;
 void ifm_kernel_features(const IfmKernelRecord *record, IfmKernelFeatures *features);
 

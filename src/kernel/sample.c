@@ -248,6 +248,102 @@ static void describe_product(const IfmKernelRecord *record, const IfmKernelTenso
     features->batch = product_of(y, 0, y->dims->len >= 2 ? y->dims->len - 2 : 0);
 }
 
+/* --- what a kernel moves ------------------------------------------------------------------------------------------------
+ */
+
+#define LAYOUT_BLOCKS 1
+#define LAYOUT_LAST 2
+
+static gint64 from_front(gint64 axis, guint rank)
+{
+    return axis < 0 ? axis + (gint64)rank : axis;
+}
+
+/* The axes of a reduction, a bit each; all where it names none. */
+static guint reduced_axes(const IfmKernelRecord *record, guint rank)
+{
+    const json_t *named = json_object_get(record->attributes, "axes");
+    const IfmKernelTensor *given = input_of(record, 1);
+    const gsize n = json_is_array(named) ? json_array_size(named) : given != NULL ? given->values->len : 0;
+    guint axes = 0;
+    for (gsize i = 0; i < n; i++)
+    {
+        const gint64 axis = from_front(json_is_array(named) ? json_integer_value(json_array_get(named, i))
+                                                            : g_array_index(given->values, gint64, i),
+                                       rank);
+        axes |= axis >= 0 && axis < (gint64)rank ? 1u << axis : 0;
+    }
+    return axes != 0 ? axes : (1u << rank) - 1;
+}
+
+static void describe_reduction(const IfmKernelTensor *x, guint axes, IfmKernelFeatures *features)
+{
+    const guint rank = x->dims->len;
+    guint last = 0;
+    features->reduced = 1;
+    for (guint i = 0; i < rank; i++)
+        if (axes & (1u << i))
+        {
+            features->reduced *= (double)g_array_index(x->dims, gint64, i);
+            last = i;
+        }
+    features->axis = (double)(rank - last);
+    features->run = product_of(x, last + 1, rank);
+}
+
+static void describe_transposition(const IfmKernelRecord *record, const IfmKernelTensor *x, IfmKernelFeatures *features)
+{
+    const guint rank = x->dims->len;
+    guint stays = rank;
+    for (guint i = 0; i < rank; i++)
+    {
+        const gint64 from = integer_of(record, "perm", i, (gint64)(rank - 1 - i));
+        if (from < 0 || from >= (gint64)rank)
+            return;
+        features->order = 10 * features->order + (double)from + 1;
+        stays = from == (gint64)i ? MIN(stays, i) : rank; /* from here on to the end */
+    }
+    features->run = product_of(x, stays, rank);
+}
+
+/* Of what works along an axis; @fallback: where it names none */
+static void describe_axis(const IfmKernelRecord *record, const IfmKernelTensor *x, gint64 fallback,
+                          IfmKernelFeatures *features)
+{
+    const guint rank = x->dims->len;
+    const gint64 axis = from_front(integer_of(record, "axis", 0, fallback), rank);
+    if (axis < 0 || axis >= (gint64)rank)
+        return;
+    features->axis = (double)(rank - axis);
+    features->run = product_of(x, (guint)axis, rank);
+}
+
+static void describe_movement(const IfmKernelRecord *record, const IfmKernelTensor *x, IfmKernelFeatures *features)
+{
+    const char *type = record->op_type;
+    const guint rank = x->dims->len;
+    for (guint i = 0; i < record->inputs->len; i++)
+        features->inputs += input_of(record, i) != NULL && !input_of(record, i)->constant;
+    features->domain = *record->domain != '\0';
+    features->layout = g_str_has_suffix(record->domain, "nchwc")                              ? LAYOUT_BLOCKS
+                       : is_channels_last(record) || g_str_has_suffix(record->domain, "nhwc") ? LAYOUT_LAST
+                                                                                              : 0;
+    if (rank == 0 || rank > IFM_MAX_RANK)
+        return;
+    if (g_str_has_prefix(type, "Reduce"))
+        describe_reduction(x, reduced_axes(record, rank), features);
+    else if (g_str_has_prefix(type, "Global") && rank > 2)
+        describe_reduction(x, ((1u << rank) - 1) & ~3u, features);
+    else if (g_str_equal(type, "Transpose"))
+        describe_transposition(record, x, features);
+    else if (g_str_has_suffix(type, "Softmax"))
+        describe_axis(record, x, record->opset >= 13 ? -1 : 1, features);
+    else if (g_str_has_suffix(type, "LayerNormalization"))
+        describe_axis(record, x, -1, features);
+    else if (json_object_get(record->attributes, "axis") != NULL)
+        describe_axis(record, x, 0, features);
+}
+
 void ifm_kernel_features(const IfmKernelRecord *record, IfmKernelFeatures *features)
 {
     const IfmKernelTensor *x = input_of(record, 0), *w = weights_of(record),
@@ -260,6 +356,7 @@ void ifm_kernel_features(const IfmKernelRecord *record, IfmKernelFeatures *featu
     features->channels = rank == 4 && !last ? product_of(x, 1, 2) : dim_of(x, 0);
     features->height = rank == 4 ? dim_of(x, 1 + last) : 0;
     features->width = rank == 4 ? dim_of(x, last) : 0;
+    describe_movement(record, x, features);
     if (is_conv(record) && w != NULL && y->dims->len > 1)
         describe_conv(record, w, y, features);
     else if (is_product(record))

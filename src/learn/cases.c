@@ -16,17 +16,18 @@ double learn_quantile(double *values, gsize n, double p)
     return ifm_quantile(values, n, p);
 }
 
-/* Visits: the rows of a case. @latencies, @idles, @ratios: double, of one visit each */
+/* Visits: the rows of a case. @latencies, @targets, @idles, @ratios: double, of one visit each */
 typedef struct
 {
     GArray *rows; /* const IfmKernelSample* */
-    GArray *latencies, *idles, *ratios;
+    GArray *latencies, *targets, *idles, *ratios;
 } Visits;
 
 static void visits_free(Visits *visits)
 {
     g_array_unref(visits->rows);
     g_array_unref(visits->latencies);
+    g_array_unref(visits->targets);
     g_array_unref(visits->idles);
     g_array_unref(visits->ratios);
     g_free(visits);
@@ -37,6 +38,7 @@ static Visits *visits_new(void)
     Visits *visits = g_new0(Visits, 1);
     visits->rows = g_array_new(FALSE, FALSE, sizeof(const IfmKernelSample *));
     visits->latencies = g_array_new(FALSE, FALSE, sizeof(double));
+    visits->targets = g_array_new(FALSE, FALSE, sizeof(double));
     visits->idles = g_array_new(FALSE, FALSE, sizeof(double));
     visits->ratios = g_array_new(FALSE, FALSE, sizeof(double));
     return visits;
@@ -129,13 +131,28 @@ static double idle_of(const IfmKernelSample *sample, GHashTable *idle_means)
     return median_of(same != NULL ? same : g_hash_table_lookup(idle_means, by_kernel));
 }
 
+/* What predictions are judged by: the runs that nothing interrupted, where there are some. */
+static double wall_of(const IfmKernelSample *sample)
+{
+    return is_loaded(sample)            ? sample->latency_ms
+           : sample->undisturbed_ms > 0 ? sample->undisturbed_ms
+           : sample->median_ms > 0      ? sample->median_ms
+                                        : sample->latency_ms;
+}
+
+/* What is learnt: of one thread its processor time, which others' work is not in. Of several, some wait in it. */
+static double target_of(const IfmKernelSample *sample)
+{
+    return !is_loaded(sample) && threads_of(sample) <= 1 && sample->cpu_ms > 0 ? sample->cpu_ms : wall_of(sample);
+}
+
 static void add_visit(Visits *visits, const IfmKernelSample *sample, double idle)
 {
-    const gboolean loaded = is_loaded(sample);
-    const double latency = !loaded && sample->median_ms > 0 ? sample->median_ms : sample->latency_ms;
+    const double latency = wall_of(sample), target = target_of(sample);
     const double ratio = sample->latency_ms / idle;
     g_array_append_val(visits->rows, sample);
     g_array_append_val(visits->latencies, latency);
+    g_array_append_val(visits->targets, target);
     g_array_append_val(visits->idles, idle);
     g_array_append_val(visits->ratios, ratio);
 }
@@ -187,6 +204,7 @@ static void make_case(LearnCases *cases, const Visits *visits, gsize n_metrics, 
     one.idle_ns = NS_PER_MS * median_of(visits->idles);
     one.slow_down = one.loaded ? median_of(visits->ratios) : 1;
     one.latency_ns = one.loaded ? one.idle_ns * one.slow_down : NS_PER_MS * median_of(visits->latencies);
+    one.target_ns = one.loaded ? one.latency_ns : NS_PER_MS * median_of(visits->targets);
     if (one.loaded && sample->load_cores == IFM_LOAD_CORES_SAME)
         one.same = sample->load_level;
     else if (one.loaded) /* on cores of its own it may be short of what it asks for */

@@ -5,7 +5,6 @@
 #include "learn-private.h"
 
 #define WITHIN 0.1
-#define LEAST_OPERATOR_ROWS 3
 
 /* The way that is evaluated comes first; each protocol has its baselines. */
 enum
@@ -61,17 +60,18 @@ static Protocol protocol_begin(const char *name, gboolean loaded)
                        g_array_new(FALSE, FALSE, sizeof(Held)) };
 }
 
-/* Part: which rows; @family: NULL: any */
+/* Part: which rows; @family, @op_type: NULL: any */
 typedef struct
 {
-    const char *name, *family;
+    const char *name, *family, *op_type;
     double low, high; /* of the measured latency */
 } Part;
 
 static gboolean is_in_part(const Held *held, const Part *part)
 {
     return held->one->latency_ns >= part->low && held->one->latency_ns < part->high &&
-           (part->family == NULL || g_strcmp0(part->family, held->family) == 0);
+           (part->family == NULL || g_strcmp0(part->family, held->family) == 0) &&
+           (part->op_type == NULL || g_str_equal(part->op_type, held->one->sample.op_type));
 }
 
 /* The pairs of visits of the rows of a part. */
@@ -214,12 +214,27 @@ static void add_models(Evaluation *self, const Protocol *protocol, gsize method)
     tally_end(self, &tally);
 }
 
+/* The operators with so many rows that their error is known well. */
+static void add_operators(Evaluation *self, const Protocol *protocol, gsize method)
+{
+    g_autoptr(GHashTable) counts = g_hash_table_new(g_str_hash, g_str_equal);
+    for (guint i = 0; i < protocol->held->len; i++)
+    {
+        const char *op_type = g_array_index(protocol->held, Held, i).one->sample.op_type;
+        const guint n = GPOINTER_TO_UINT(g_hash_table_lookup(counts, op_type)) + 1;
+        g_autofree char *name = g_strconcat(IFM_LEARN_OPERATOR_PREFIX, op_type, NULL);
+        g_hash_table_insert(counts, (gpointer)op_type, GUINT_TO_POINTER(n));
+        if (n == IFM_LEARN_OPERATOR_CASES)
+            add_part(self, protocol, method, &(Part){ name, NULL, op_type, 0, (double)INFINITY });
+    }
+}
+
 /* @families: those left out, or NULL */
 static void protocol_end(Evaluation *self, Protocol *protocol, const GPtrArray *families)
 {
-    static const Part sizes[] = { { "all", NULL, 0, (double)INFINITY },
-                                  { ">= 20 us", NULL, IFM_LEARN_SMALL_NS, (double)INFINITY },
-                                  { "< 20 us", NULL, 0, IFM_LEARN_SMALL_NS } };
+    static const Part sizes[] = { { "all", NULL, NULL, 0, (double)INFINITY },
+                                  { ">= 20 us", NULL, NULL, IFM_LEARN_SMALL_NS, (double)INFINITY },
+                                  { "< 20 us", NULL, NULL, 0, IFM_LEARN_SMALL_NS } };
     for (gsize method = 0; method < protocol->n_methods; method++)
     {
         for (gsize i = 0; i < G_N_ELEMENTS(sizes); i++)
@@ -227,83 +242,14 @@ static void protocol_end(Evaluation *self, Protocol *protocol, const GPtrArray *
         for (guint i = 0; families != NULL && i < families->len; i++)
         {
             g_autofree char *name = g_strconcat("family ", families->pdata[i], NULL);
-            add_part(self, protocol, method, &(Part){ name, families->pdata[i], 0, (double)INFINITY });
+            add_part(self, protocol, method, &(Part){ name, families->pdata[i], NULL, 0, (double)INFINITY });
         }
         if (families != NULL)
             add_models(self, protocol, method);
+        else if (protocol->methods == idle_methods)
+            add_operators(self, protocol, method);
     }
     g_array_unref(protocol->held);
-}
-
-/* --- baselines without load ---------------------------------------------------------------------------------------------
- */
-
-typedef struct
-{
-    const IfmLatencyModel *model; /* for its roofline */
-    double flop[2], linear[3];
-    GHashTable *operators; /* double[3] by operator */
-} Baselines;
-
-/* Of several machines: what the peaks of each make of FLOP and bytes. */
-static void fill_terms(const LearnCases *cases, const LearnCase *one, double *terms)
-{
-    const gboolean several = cases->machines->len > 0;
-    terms[0] = (isfinite(one->sample.flop) ? one->sample.flop : 0) / (several ? one->sample.place.flop_per_s / 1e9 : 1);
-    terms[1] = 1;
-    terms[2] = learn_bytes(&one->sample) / (several ? one->sample.place.bytes_per_s / 1e9 : 1);
-}
-
-/* @name: of an operator; NULL: all    Returns: rows */
-static gsize fit_line(const LearnCases *cases, const gboolean *use, const char *name, gsize n_terms, double *weights)
-{
-    g_autoptr(GArray) terms = g_array_new(FALSE, FALSE, sizeof(double));
-    g_autoptr(GArray) latencies = g_array_new(FALSE, FALSE, sizeof(double));
-    double row[3];
-    for (guint i = 0; i < cases->cases->len; i++)
-    {
-        const LearnCase *one = learn_case(cases, i);
-        if (!use[i] || one->loaded || (name != NULL && !g_str_equal(one->sample.op_type, name)))
-            continue;
-        fill_terms(cases, one, row);
-        g_array_append_vals(terms, row, (guint)n_terms);
-        g_array_append_val(latencies, one->latency_ns);
-    }
-    if (latencies->len >= LEAST_OPERATOR_ROWS)
-        ifm_fit_line((const double *)(const void *)terms->data, (const double *)(const void *)latencies->data,
-                     latencies->len, n_terms, weights);
-    return latencies->len;
-}
-
-static void baselines_init(Baselines *self, const IfmLatencyModel *model, const LearnCases *cases, const gboolean *use)
-{
-    *self = (Baselines){ .model = model, .operators = g_hash_table_new_full(g_str_hash, g_str_equal, NULL, g_free) };
-    fit_line(cases, use, NULL, 2, self->flop);
-    fit_line(cases, use, NULL, 3, self->linear);
-    for (guint i = 0; i < model->operators->len; i++)
-    {
-        double weights[3];
-        if (fit_line(cases, use, model->operators->pdata[i], 3, weights) >= LEAST_OPERATOR_ROWS)
-            g_hash_table_insert(self->operators, model->operators->pdata[i], g_memdup2(weights, sizeof weights));
-    }
-}
-
-static double line_at(const double *weights, const double *terms, gsize n)
-{
-    double sum = 0;
-    for (gsize i = 0; i < n; i++)
-        sum += weights[i] * terms[i];
-    return sum;
-}
-
-static void predict_baselines(const Baselines *self, const LearnCases *cases, const LearnCase *one, double *predicted)
-{
-    double terms[3];
-    const double *weights = g_hash_table_lookup(self->operators, one->sample.op_type);
-    fill_terms(cases, one, terms);
-    predicted[IDLE_FLOP] = line_at(self->flop, terms, 2);
-    predicted[IDLE_ROOFLINE] = learn_roofline_ns(self->model, &one->sample) * self->model->scale;
-    predicted[IDLE_LINEAR] = line_at(weights != NULL ? weights : self->linear, terms, 3);
 }
 
 /* --- one split ----------------------------------------------------------------------------------------------------------
@@ -311,8 +257,9 @@ static void predict_baselines(const Baselines *self, const LearnCases *cases, co
 
 static void hold_idle(const Evaluation *self, const IfmLatencyModel *model, const char *family, const Protocol *protocol)
 {
-    Baselines baselines;
-    baselines_init(&baselines, model, self->cases, self->train);
+    static const LearnWay baselines[] = {
+        [IDLE_FLOP] = LEARN_FLOP, [IDLE_ROOFLINE] = LEARN_ROOFLINE, [IDLE_LINEAR] = LEARN_LINEAR
+    };
     for (guint i = 0; i < self->cases->cases->len; i++)
     {
         Held held = { .one = learn_case(self->cases, i), .family = family };
@@ -323,10 +270,10 @@ static void hold_idle(const Evaluation *self, const IfmLatencyModel *model, cons
         held.predicted[IDLE_MODEL] = predicted.latency_ns;
         held.low = predicted.low_ns;
         held.high = predicted.high_ns;
-        predict_baselines(&baselines, self->cases, held.one, held.predicted);
+        for (gsize k = IDLE_FLOP; k < N_IDLE; k++)
+            held.predicted[k] = learn_way_ns(model, baselines[k], &held.one->sample, predicted.roofline_ns, NULL);
         g_array_append_val(protocol->held, held);
     }
-    g_hash_table_unref(baselines.operators);
 }
 
 /* @idle_known: predicted from the idle latency that was measured in the same visits */

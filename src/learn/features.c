@@ -23,7 +23,12 @@ double learn_bytes(const IfmKernelSample *sample)
     return sum;
 }
 
-static double flop_of(const IfmKernelSample *sample)
+gboolean learn_is_depthwise(const IfmKernelSample *sample)
+{
+    return sample->features.groups > 1 && sample->features.groups == sample->features.channels;
+}
+
+double learn_flop(const IfmKernelSample *sample)
 {
     return isfinite(sample->flop) ? sample->flop : 0;
 }
@@ -41,8 +46,8 @@ static void find_peak(LearnPeak *peak, const LearnCases *cases, const gboolean *
         const LearnCase *one = learn_case(cases, i);
         if (!use[i] || one->loaded || one->sample.threads != peak->threads)
             continue;
-        flop[n_all] = flop_of(&one->sample) / one->latency_ns;
-        bytes[n_all] = learn_bytes(&one->sample) / one->latency_ns;
+        flop[n_all] = learn_flop(&one->sample) / one->target_ns;
+        bytes[n_all] = learn_bytes(&one->sample) / one->target_ns;
         if (learn_bytes(&one->sample) > BYTES_LEAST)
             large[n_large++] = bytes[n_all];
         n_all++;
@@ -85,7 +90,7 @@ double learn_roofline_ns(const IfmLatencyModel *model, const IfmKernelSample *sa
     for (guint i = 1; i < model->peaks->len; i++)
         if (fabs(peak_at(model, i)->threads - threads) < fabs(peak->threads - threads))
             peak = peak_at(model, i);
-    const double compute = peak->flop_per_ns > 0 ? flop_of(sample) / peak->flop_per_ns : 0;
+    const double compute = peak->flop_per_ns > 0 ? learn_flop(sample) / peak->flop_per_ns : 0;
     const double memory = peak->bytes_per_ns > 0 ? learn_bytes(sample) / peak->bytes_per_ns : 0;
     return MAX(compute, memory) + LEAST_NS;
 }
@@ -119,7 +124,7 @@ gboolean learn_knows(const IfmLatencyModel *model, const char *op_type)
 
 static double ratio_of(const IfmLatencyModel *model, const LearnCase *one)
 {
-    return one->latency_ns / learn_roofline_ns(model, &one->sample);
+    return one->target_ns / learn_roofline_ns(model, &one->sample);
 }
 
 /* @base: NULL: of all */
@@ -222,9 +227,10 @@ double learn_scale(const IfmLatencyModel *model, const char *op_type)
  */
 
 const char *const learn_base_features[] = {
-    "batch",        "channels",     "height",  "width",     "outputs",   "kernel_size", "stride",
-    "groups",       "dilation",     "m",       "k",         "n",         "flop",        "input_bytes",
-    "weight_bytes", "output_bytes", "threads", "depthwise", "intensity", "roofline_ns", NULL,
+    "batch",    "channels",  "height",    "width",       "outputs", "kernel_size", "stride",       "groups",
+    "dilation", "m",         "k",         "n",           "flop",    "input_bytes", "weight_bytes", "output_bytes",
+    "threads",  "depthwise", "intensity", "roofline_ns", "inputs",  "axis",        "order",        "reduced",
+    "run",      "layout",    "domain",    "bytes",       NULL,
 };
 #define N_BASE (G_N_ELEMENTS(learn_base_features) - 1)
 
@@ -270,9 +276,17 @@ void learn_fill_row(const IfmLatencyModel *model, const IfmKernelSample *sample,
         sample->weight_bytes,
         sample->output_bytes,
         sample->threads > 0 ? sample->threads : 1,
-        shape->groups > 1 && shape->groups == shape->channels,
-        flop_of(sample) / MAX(learn_bytes(sample), 1),
+        learn_is_depthwise(sample),
+        learn_flop(sample) / MAX(learn_bytes(sample), 1),
         roofline_ns,
+        shape->inputs,
+        shape->axis,
+        shape->order,
+        shape->reduced,
+        shape->run,
+        shape->layout,
+        shape->domain,
+        learn_bytes(sample),
     };
     const IfmMachineFeatures *place = learn_place(model, sample);
     const guint n_machine = place != NULL ? g_strv_length((GStrv)learn_machine_features) : 0;

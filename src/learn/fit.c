@@ -12,7 +12,7 @@
 #define MOST_CASES 40000
 #define MOST_HELD_OUT 10000
 
-static const char *const method_words[] = { "boosted", "forest", NULL };
+static const char *const method_words[] = { "chosen", "boosted", "forest", NULL };
 G_STATIC_ASSERT(G_N_ELEMENTS(method_words) == IFM_N_LEARN_METHODS + 1);
 
 const char *const *ifm_learn_method_words(void)
@@ -21,8 +21,9 @@ const char *const *ifm_learn_method_words(void)
 }
 
 const IfmOption ifm_learn_options[] = {
-    { "method", IFM_OPTION_CHOICE, "METHOD", "boosted trees, or a random forest", "boosted", .choices = method_words,
-      .at = G_STRUCT_OFFSET(IfmLearnOptions, method) },
+    { "method", IFM_OPTION_CHOICE, "METHOD",
+      "what predicts each operator best in cross-validation; or for all boosted trees, or a random forest", "chosen",
+      .choices = method_words, .at = G_STRUCT_OFFSET(IfmLearnOptions, method) },
     { "seed", IFM_OPTION_COUNT, "N", "of the folds, and of the rows and features that a tree sees", "1",
       .maximum = G_MAXINT32, .at = G_STRUCT_OFFSET(IfmLearnOptions, seed) },
     { "allow-disturbed", IFM_OPTION_FLAG, NULL, "learn from disturbed rows, too, and mark every prediction",
@@ -87,12 +88,17 @@ static gboolean fit_idle(IfmLatencyModel *model, const LearnCases *cases, const 
         if (!use[i] || one->loaded)
             continue;
         fill(model, one, row);
-        append_row(&table, row, log(one->latency_ns / learn_roofline_ns(model, &one->sample)));
+        append_row(&table, row, log(one->target_ns / learn_roofline_ns(model, &one->sample)));
     }
     const LearnTask task = model->machines->len > 0 ? LEARN_MACHINES : LEARN_IDLE;
-    if (!learn_trees_train(&model->idle, &table, task, options, gains, error))
+    const gboolean boosted = learn_way_tried(model, LEARN_BY_TREES, options),
+                   forest = learn_way_tried(model, LEARN_BY_FOREST, options);
+    learn_fit_lines(model, cases, use, learn_way_tried(model, LEARN_SMOOTH, options));
+    if ((forest && !learn_trees_train(&model->forest, &table, task, IFM_LEARN_FOREST, options, gains, error)) ||
+        (boosted && !learn_trees_train(&model->idle, &table, task, IFM_LEARN_BOOSTED, options, gains, error)))
         return FALSE;
     set_importance(model->features, gains, 0);
+    learn_choose_any(model, options);
     return TRUE;
 }
 
@@ -133,6 +139,7 @@ static gboolean fit_load(IfmLatencyModel *model, const LearnCases *cases, const 
                          const IfmLearnOptions *options, GError **error)
 {
     const gsize n = model->features->len + LEARN_N_LOAD_FEATURES, n_metrics = cases->names->len;
+    const IfmLearnMethod method = options->method == IFM_LEARN_FOREST ? IFM_LEARN_FOREST : IFM_LEARN_BOOSTED;
     g_auto(LearnTable) table = { 0 }, with_metrics = { 0 };
     float row[LEARN_MAX_FEATURES];
     double gains[LEARN_MAX_FEATURES];
@@ -155,8 +162,9 @@ static gboolean fit_load(IfmLatencyModel *model, const LearnCases *cases, const 
     }
     if (model->n_loaded < LEAST_KERNELS)
         return TRUE;
-    if (!learn_trees_train(&model->load, &table, LEARN_LOAD, options, gains, error) ||
-        (n_metrics > 0 && !learn_trees_train(&model->load_metrics, &with_metrics, LEARN_LOAD, options, gains, error)))
+    if (!learn_trees_train(&model->load, &table, LEARN_LOAD, method, options, gains, error) ||
+        (n_metrics > 0 &&
+         !learn_trees_train(&model->load_metrics, &with_metrics, LEARN_LOAD, method, options, gains, error)))
         return FALSE;
     set_importance(model->load_features, gains, model->features->len);
     return TRUE;
@@ -306,7 +314,7 @@ static void predict_known(const IfmLatencyModel *fold, const IfmLatencyModel *lo
     IfmPredictedLatency predicted;
     ifm_latency_model_predict(load_model, &one->sample, load, &predicted);
     add_error(&errors[0], one->latency_ns, predicted.latency_ns);
-    if (fold->idle.n_features == 0 || !learn_knows(fold, one->sample.op_type))
+    if (fold->choices->len == 0 || !learn_knows(fold, one->sample.op_type))
         return;
     ifm_latency_model_predict(fold, &one->sample, NULL, &predicted);
     load->idle_ns = predicted.latency_ns;
@@ -330,7 +338,7 @@ static void predict_loaded(const IfmLatencyModel *fold, const IfmLatencyModel *l
 static void predict_idle(const IfmLatencyModel *fold, const LearnCase *one, const Errors *idle)
 {
     IfmPredictedLatency predicted;
-    if (fold->idle.n_features == 0 || !learn_knows(fold, one->sample.op_type))
+    if (fold->choices->len == 0 || !learn_knows(fold, one->sample.op_type))
         return;
     ifm_latency_model_predict(fold, &one->sample, NULL, &predicted);
     add_error(idle, one->latency_ns, predicted.latency_ns);
@@ -391,49 +399,97 @@ static void fill_gaps(LearnQuantiles *quantiles, gboolean loaded)
     }
 }
 
-/* Fold: the cases whose configurations are left out, and a level of load that is left out, too; NaN: none is. */
+/* Fold: the cases whose configurations are left out, and a level of load that is left out, too; NaN: none is.
+ * @model: of the others    @between: of those, and without the level; NULL: none is left out */
 typedef struct
 {
     const int *of;
     int number;
     double level;
+    IfmLatencyModel *model, *between;
 } Fold;
 
-static gboolean hold_out(const Fold *fold, const LearnCases *cases, const gboolean *use, const IfmLearnOptions *options,
-                         gboolean idle, HeldOut *held, GError **error)
+static void fold_clear(Fold *fold)
+{
+    ifm_latency_model_free(fold->model);
+    ifm_latency_model_free(fold->between);
+}
+
+static gboolean fold_train(Fold *fold, const LearnCases *cases, const gboolean *use, const IfmLearnOptions *options,
+                           gboolean idle, GError **error)
 {
     const guint n = cases->cases->len;
     g_autofree gboolean *rest = g_new(gboolean, n + 1);
     for (guint i = 0; i < n; i++)
         rest[i] = use[i] && fold->of[i] != fold->number;
-    g_autoptr(IfmLatencyModel) model = learn_fit(cases, rest, options, FALSE, idle, error);
+    fold->model = learn_fit(cases, rest, options, FALSE, idle, error);
     for (guint i = 0; i < n; i++)
         rest[i] = rest[i] && !is_at(learn_case(cases, i), fold->level);
-    g_autoptr(IfmLatencyModel) between =
-        model != NULL && isfinite(fold->level) ? learn_fit(cases, rest, options, FALSE, FALSE, error) : NULL;
-    if (model == NULL || (between == NULL && isfinite(fold->level)))
-        return FALSE;
-    for (guint i = 0; i < n; i++)
+    if (fold->model != NULL && isfinite(fold->level))
+        fold->between = learn_fit(cases, rest, options, FALSE, FALSE, error);
+    return fold->model != NULL && (fold->between != NULL || !isfinite(fold->level));
+}
+
+/* @trials: as learn_choose() has them */
+static void fold_try(const Fold *fold, const LearnCases *cases, const gboolean *use, const IfmLearnOptions *options,
+                     double *trials)
+{
+    const IfmLatencyModel *model = fold->model;
+    float row[LEARN_MAX_FEATURES];
+    for (guint i = 0; i < cases->cases->len; i++)
+    {
+        const LearnCase *one = learn_case(cases, i);
+        if (!use[i] || fold->of[i] != fold->number || one->loaded || !learn_knows(model, one->sample.op_type))
+            continue;
+        const double roofline_ns = learn_roofline_ns(model, &one->sample);
+        fill(model, one, row);
+        for (guint way = 0; way < LEARN_N_WAYS; way++)
+            if (learn_way_tried(model, way, options))
+                trials[(gsize)i * LEARN_N_WAYS + way] = learn_way_ns(model, way, &one->sample, roofline_ns, row);
+    }
+}
+
+static void fold_hold_out(const Fold *fold, const LearnCases *cases, const gboolean *use, HeldOut *held)
+{
+    for (guint i = 0; i < cases->cases->len; i++)
     {
         const LearnCase *one = learn_case(cases, i);
         if (!use[i] || fold->of[i] != fold->number)
             continue;
         if (one->loaded)
-            predict_loaded(model, model, cases, one, held, SLOW);
+            predict_loaded(fold->model, fold->model, cases, one, held, SLOW);
         else
-            predict_idle(model, one, &held->idle);
-        if (between != NULL && is_at(one, fold->level))
-            predict_loaded(model, between, cases, one, held, SLOW_BETWEEN);
+            predict_idle(fold->model, one, &held->idle);
+        if (fold->between != NULL && is_at(one, fold->level))
+            predict_loaded(fold->model, fold->between, cases, one, held, SLOW_BETWEEN);
     }
-    return TRUE;
+}
+
+/* Each operator is predicted in the way that is best of those that the folds tried. */
+static void choose(IfmLatencyModel *model, Fold *folds, const LearnCases *cases, const gboolean *use,
+                   const IfmLearnOptions *options)
+{
+    const gsize n = (gsize)cases->cases->len * LEARN_N_WAYS;
+    g_autofree double *trials = g_new(double, n + 1);
+    for (gsize i = 0; i < n; i++)
+        trials[i] = (double)NAN;
+    for (int k = 0; k < IFM_LEARN_FOLDS; k++)
+        fold_try(&folds[k], cases, use, options, trials);
+    learn_choose(model, cases, trials);
+    for (int k = 0; k < IFM_LEARN_FOLDS; k++)
+    {
+        g_ptr_array_unref(folds[k].model->choices);
+        folds[k].model->choices = g_ptr_array_ref(model->choices);
+    }
 }
 
 static gboolean calibrate_model(IfmLatencyModel *model, const LearnCases *cases, const gboolean *use,
                                 const IfmLearnOptions *options, gboolean idle, GError **error)
 {
-    g_autofree int *folds = learn_cases_folds(cases, options->seed);
+    g_autofree int *of = learn_cases_folds(cases, options->seed);
     const guint n_between = MAX(model->levels->len, 1) - 1; /* levels that have another above; no load at all is below */
     LearnQuantiles *quantiles = &model->quantiles;
+    Fold folds[IFM_LEARN_FOLDS] = { 0 };
     HeldOut held;
     gboolean good = TRUE;
     errors_init(&held.idle);
@@ -442,8 +498,16 @@ static gboolean calibrate_model(IfmLatencyModel *model, const LearnCases *cases,
     for (int k = 0; good && k < IFM_LEARN_FOLDS; k++)
     {
         const LearnLevel *level = n_between > 0 ? model->levels->pdata[(guint)k % n_between] : NULL;
-        const Fold fold = { folds, k, level != NULL ? level->level : (double)NAN };
-        good = hold_out(&fold, cases, use, options, idle, &held, error);
+        folds[k] = (Fold){ of, k, level != NULL ? level->level : (double)NAN, NULL, NULL };
+        good = fold_train(&folds[k], cases, use, options, idle, error);
+    }
+    if (good && idle)
+        choose(model, folds, cases, use, options);
+    for (int k = 0; k < IFM_LEARN_FOLDS; k++)
+    {
+        if (good)
+            fold_hold_out(&folds[k], cases, use, &held);
+        fold_clear(&folds[k]);
     }
     conclude(&held.idle, quantiles->idle);
     for (gsize i = 0; i < LEARN_N_KNOWN; i++)
@@ -520,6 +584,8 @@ IfmLatencyModel *learn_fit(const LearnCases *cases, const gboolean *use, const I
         (calibrate && !calibrate_model(model, cases, use, options, idle, error)) ||
         (calibrate && idle && !leave_machines_out(model, cases, use, options, error)))
         return NULL;
+    if (calibrate)
+        learn_choices_trim(model);
     return g_steal_pointer(&model);
 }
 

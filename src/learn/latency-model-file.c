@@ -6,7 +6,7 @@
 
 #include "learn-private.h"
 
-#define FORMAT_VERSION 2
+#define FORMAT_VERSION 3
 #define MAX_ROWS 100000
 
 /* --- tables of fields ---------------------------------------------------------------------------------------------------
@@ -66,6 +66,27 @@ static const IfmRecordField noise_fields[] = {
     { IFM_RECORD(DOUBLE, IfmLearnNoise, mean_large) }, { NULL },
 };
 
+static const IfmRecordField choice_fields[] = {
+    { IFM_RECORD(TEXT, IfmOperatorChoice, name) },
+    { IFM_RECORD(TEXT, IfmOperatorChoice, group) },
+    { IFM_RECORD(CHOICE, IfmOperatorChoice, first), .words = learn_way_words },
+    { IFM_RECORD(CHOICE, IfmOperatorChoice, second), .words = learn_way_words },
+    { IFM_RECORD(INT64, IfmOperatorChoice, n) },
+    { IFM_RECORD(DOUBLE, IfmOperatorChoice, mape) },
+    { IFM_RECORD(DOUBLE, IfmOperatorChoice, linear) },
+    { NULL },
+};
+
+static const IfmRecordField line_fields[] = {
+    { IFM_RECORD(TEXT, LearnLine, name) },
+    { IFM_RECORD(TEXT, LearnLine, part) },
+    { IFM_RECORD(DOUBLE, LearnLine, flop) },
+    { IFM_RECORD(DOUBLE, LearnLine, fixed) },
+    { IFM_RECORD(DOUBLE, LearnLine, bytes) },
+    { IFM_RECORD(JSON, LearnLine, points) },
+    { NULL },
+};
+
 static const IfmRecordField error_fields[] = {
     { IFM_RECORD(TEXT, IfmLearnError, protocol) },   { IFM_RECORD(TEXT, IfmLearnError, method) },
     { IFM_RECORD(TEXT, IfmLearnError, part) },       { IFM_RECORD(INT64, IfmLearnError, n) },
@@ -85,6 +106,19 @@ static void scale_free(LearnScale *scale)
 {
     ifm_record_clear(scale, scale_fields);
     g_free(scale);
+}
+
+static void choice_free(IfmOperatorChoice *choice)
+{
+    ifm_record_clear(choice, choice_fields);
+    g_free(choice);
+}
+
+static void line_free(LearnLine *line)
+{
+    ifm_smooth_free(line->smooth);
+    ifm_record_clear(line, line_fields);
+    g_free(line);
 }
 
 static void error_free(IfmLearnError *error)
@@ -122,9 +156,12 @@ static const IfmRecordField model_fields[] = {
     { ROWS(features, IfmLearnFeature, feature_fields, feature_free) },
     { ROWS(load_features, IfmLearnFeature, feature_fields, feature_free) },
     { IFM_RECORD(TEXTS, IfmLatencyModel, operators) },
+    { ROWS(choices, IfmOperatorChoice, choice_fields, choice_free) },
+    { ROWS(lines, LearnLine, line_fields, line_free) },
     { IFM_RECORD(TEXTS, IfmLatencyModel, metrics) },
     { ROWS(errors, IfmLearnError, error_fields, error_free) },
     { IFM_RECORD_AS(JSON, IfmLatencyModel, trees_idle, "idle_trees") },
+    { IFM_RECORD_AS(JSON, IfmLatencyModel, trees_forest, "idle_forest") },
     { IFM_RECORD_AS(JSON, IfmLatencyModel, trees_load, "load_trees") },
     { IFM_RECORD_AS(JSON, IfmLatencyModel, trees_metrics, "load_trees_with_metrics") },
     { NULL },
@@ -241,8 +278,8 @@ static gboolean check_numbers(const IfmLatencyModel *model, const char *where, G
 
 gboolean learn_model_check(const IfmLatencyModel *model, const char *where, GError **error)
 {
-    const LearnTrees *const all[] = { &model->idle, &model->load, &model->load_metrics };
-    static const char *const places[] = { "idle_trees.intercept", "load_trees.intercept",
+    const LearnTrees *const all[] = { &model->idle, &model->forest, &model->load, &model->load_metrics };
+    static const char *const places[] = { "idle_trees.intercept", "idle_forest.intercept", "load_trees.intercept",
                                           "load_trees_with_metrics.intercept" };
     for (gsize i = 0; i < G_N_ELEMENTS(all); i++)
         if (all[i]->n_features > 0 &&
@@ -256,9 +293,16 @@ gboolean learn_model_check(const IfmLatencyModel *model, const char *where, GErr
 
 json_t *ifm_latency_model_to_json(const IfmLatencyModel *model)
 {
-    const LearnTrees *trees[] = { &model->idle, &model->load, &model->load_metrics };
-    static const char *const keys[] = { "idle_trees", "load_trees", "load_trees_with_metrics" };
+    const LearnTrees *trees[] = { &model->idle, &model->forest, &model->load, &model->load_metrics };
+    static const char *const keys[] = { "idle_trees", "idle_forest", "load_trees", "load_trees_with_metrics" };
     json_t *json = ifm_record_to_json(model, model_fields);
+    for (guint i = 0; i < model->lines->len; i++)
+    {
+        const LearnLine *line = model->lines->pdata[i];
+        if (line->smooth != NULL)
+            json_object_set_new(json_array_get(json_object_get(json, "lines"), i), "points",
+                                learn_smooth_to_json(line->smooth));
+    }
     for (gsize i = 0; i < G_N_ELEMENTS(keys); i++)
         if (trees[i]->n_features > 0)
             json_object_set_new(json, keys[i], learn_trees_to_json(trees[i]));
@@ -334,6 +378,7 @@ static gboolean read_trees(IfmLatencyModel *model, const char *where, GError **e
         gsize n_features;
     } parts[] = {
         { "idle_trees", &model->trees_idle, &model->idle, n },
+        { "idle_forest", &model->trees_forest, &model->forest, n },
         { "load_trees", &model->trees_load, &model->load, n_load },
         { "load_trees_with_metrics", &model->trees_metrics, &model->load_metrics, n_load + model->metrics->len },
     };
@@ -345,8 +390,6 @@ static gboolean read_trees(IfmLatencyModel *model, const char *where, GError **e
             return FALSE;
         g_clear_pointer(parts[i].json, json_decref);
     }
-    if (model->idle.n_features == 0)
-        return ifm_error_refuse(error, "%s.idle_trees: found null, expected trees", where);
     return model->load_metrics.n_features == 0 || model->load.n_features > 0 ||
            ifm_error_refuse(error, "%s.load_trees: found null, but there are some with metrics", where);
 }
@@ -370,7 +413,8 @@ IfmLatencyModel *ifm_latency_model_from_json(const json_t *json, const char *whe
     }
     g_autoptr(IfmLatencyModel) model = learn_model_alloc();
     if (!ifm_record_from_json(model, model_fields, json, where, NULL, error) || !check_features(model, where, error) ||
-        !check_lists(model, where, error) || !check_numbers(model, where, error) || !read_trees(model, where, error))
+        !check_lists(model, where, error) || !check_numbers(model, where, error) || !read_trees(model, where, error) ||
+        !learn_lines_read(model, where, error) || !learn_choices_check(model, where, error))
     {
         ifm_error_make_one_line(error); /* the message quotes the file */
         return NULL;

@@ -210,7 +210,7 @@ void ifm_evaluation_add_headline(IfmDocument *document, const IfmEvaluation *eva
 /* --- a latency model ----------------------------------------------------------------------------------------------------
  */
 
-/* The trees' own errors of the first protocol: over all rows. NULL: it was not evaluated. */
+/* The model's own errors of the first protocol: over all rows. NULL: it was not evaluated. */
 static const IfmLearnError *own_error(const IfmLatencyModelInfo *info)
 {
     for (guint i = 0; i < info->errors->len; i++)
@@ -244,7 +244,7 @@ static void say_errors(IfmDocument *document, const IfmLearnError *own, const If
                                   own->protocol, rival->method, other, own->n);
     if (rival != NULL && rival->mape <= own->mape)
         ifm_document_check(document, IFM_TRUST_CARE,
-                           "the baseline %s has a MAPE of %s, the trees one of %s: they are worth nothing", rival->method,
+                           "the baseline %s has a MAPE of %s, the model one of %s: it is worth nothing", rival->method,
                            other, mean);
     if (isfinite(own->noise))
         ifm_document_check(document, IFM_TRUST_GOOD, "two repetitions of one kernel differ by %s: no model does better",

@@ -51,6 +51,7 @@ typedef struct
 #define LEARN_MAX_TREES 10000
 #define LEARN_MAX_NODES 4000000
 #define LEARN_MAX_INTERCEPT 100 /* a logarithm */
+#define LEARN_MAX_LOG 30        /* of a factor that is learnt: a model's file is not trusted */
 
 /* LearnTable: what trees learn from. @x: [n_rows x n_columns], NaN: unknown    @y: [n_rows]    @directions: [n_columns]
  * whether what is learnt can only rise (1) or fall (-1) with a column; 0, or none: either */
@@ -73,9 +74,10 @@ typedef enum
     LEARN_N_TASKS,
 } LearnTask;
 
-/* learn_trees_train: @gains: (out) (nullable) [n_columns] of all splits by a feature */
-gboolean learn_trees_train(LearnTrees *trees, const LearnTable *table, LearnTask task, const IfmLearnOptions *options,
-                           double *gains, GError **error);
+/* learn_trees_train: @method: IFM_LEARN_BOOSTED or IFM_LEARN_FOREST, whatever the options say
+ * @gains: (out) (nullable) [n_columns] of all splits by a feature */
+gboolean learn_trees_train(LearnTrees *trees, const LearnTable *table, LearnTask task, IfmLearnMethod method,
+                           const IfmLearnOptions *options, double *gains, GError **error);
 /* learn_trees_from_xgboost: of a model as XGBoost writes it. */
 gboolean learn_trees_from_xgboost(LearnTrees *trees, const json_t *model, gsize n_features, double *gains, GError **error);
 void learn_trees_clear(LearnTrees *trees);
@@ -120,13 +122,14 @@ double learn_machine_roofline_ns(const IfmMachineFeatures *place, const IfmKerne
  */
 
 /* LearnCase: the visits of one kernel with one number of threads in one state of load, as one.
- * @sample: of the first visit, with the mean of all metrics    @latency_ns: median of the visits; of a loaded one
- * @idle_ns times @slow_down    @configuration: index    @difference: mean
+ * @sample: of the first visit, with the mean of all metrics    @latency_ns: what predictions are judged by: the median of
+ * the visits' undisturbed wall time; of a loaded one @idle_ns times @slow_down    @target_ns: what is learnt: that of the
+ * processor time, where it has one thread and this is known; else @latency_ns    @configuration: index    @difference: mean
  * |a / b - 1| of its @n_pairs of visits */
 typedef struct
 {
     IfmKernelSample sample;
-    double latency_ns, idle_ns, slow_down;
+    double latency_ns, target_ns, idle_ns, slow_down;
     double same, other;
     guint configuration;
     guint machine; /* among those of the cases; 0 where these are of one */
@@ -212,6 +215,29 @@ typedef struct
     } of[LEARN_N_KNOWN];
 } LearnQuantiles;
 
+/* LearnWay: a way to predict the latency without load. Lines are through FLOP and bytes, by relative errors. */
+typedef enum
+{
+    LEARN_FLOP,      /* one line through FLOP for all */
+    LEARN_ROOFLINE,  /* the roofline times one factor */
+    LEARN_LINEAR,    /* a line for each operator */
+    LEARN_PARTS,     /* a line for each implementation of an operator: blocked, depthwise */
+    LEARN_SMOOTH,    /* that, and a smooth function of the sizes for what it leaves */
+    LEARN_BY_TREES,  /* the roofline, and boosted trees for what it leaves */
+    LEARN_BY_FOREST, /* the same with a forest */
+    LEARN_N_WAYS,
+} LearnWay;
+
+/* LearnLine: weights of FLOP, of 1 and of bytes, ns. @name: the operator; "": all    @part: of it; "": all of it
+ * @smooth: of an operator; NULL: it leaves nothing that is to be learnt    @points: that, in a file alone */
+typedef struct
+{
+    char *name, *part;
+    double flop, fixed, bytes;
+    IfmSmooth *smooth;
+    json_t *points;
+} LearnLine;
+
 struct IfmLatencyModel
 {
     gint64 format_version;
@@ -231,9 +257,11 @@ struct IfmLatencyModel
     GPtrArray *levels;        /* LearnLevel*: of loads, ascending */
     GPtrArray *machines;      /* LearnMachine*: where it was learnt on several; else none */
     GPtrArray *errors;        /* IfmLearnError* */
-    json_t *trees_idle, *trees_load, *trees_metrics; /* in a file alone */
-    LearnTrees idle, load, load_metrics;
-    const char **metric_names; /* of @metrics, NULL-terminated */
+    GPtrArray *choices;       /* IfmOperatorChoice*, sorted; none: it knows nothing of the latency without load */
+    GPtrArray *lines;         /* LearnLine* */
+    json_t *trees_idle, *trees_forest, *trees_load, *trees_metrics; /* in a file alone */
+    LearnTrees idle, forest, load, load_metrics;                    /* idle: boosted */
+    const char **metric_names;                                      /* of @metrics, NULL-terminated */
     IfmMachine place; /* that is predicted for, where it was learnt on several; its name is NULL where none is set */
 };
 
@@ -253,6 +281,42 @@ void learn_model_finish(IfmLatencyModel *model);
 IfmLatencyModel *learn_fit(const LearnCases *cases, const gboolean *use, const IfmLearnOptions *options, gboolean calibrate,
                            gboolean idle, GError **error);
 
+/* --- ways to predict ---------------------------------------------------------------------------------------------------
+ */
+
+/* learn_way_words: "flop" and so on.    learn_fit_lines: Adds the lines to a model that knows its operators, of the cases
+ * without load of @use; @smooth: also what they leave */
+extern const char *const learn_way_words[];
+void learn_fit_lines(IfmLatencyModel *model, const LearnCases *cases, const gboolean *use, gboolean smooth);
+/* learn_lines_check: whether their weights can be, and all that a way may need are there. FALSE with IFM_ERROR_INVALID.
+ * learn_lines_read: the smooth functions of a file. */
+gboolean learn_lines_check(const IfmLatencyModel *model, const char *where, GError **error);
+gboolean learn_lines_read(IfmLatencyModel *model, const char *where, GError **error);
+/* learn_way_ns: Allocates nothing. @row: as learn_fill_row() has it    Returns: finite, above 0; NaN: the model lacks what
+ * this way needs */
+double learn_way_ns(const IfmLatencyModel *model, LearnWay way, const IfmKernelSample *sample, double roofline_ns,
+                    const float *row);
+/* learn_way_tried: whether a way is a candidate. Of several machines the trees alone are, which see the machine. */
+gboolean learn_way_tried(const IfmLatencyModel *model, LearnWay way, const IfmLearnOptions *options);
+
+/* learn_choose_any: A way for all operators, until it is known which is best.    learn_choose: For each operator that with
+ * the least mean relative error; or the two best, whose logarithms' mean is used, where that is clearly better. Operators
+ * with fewer than IFM_LEARN_OPERATOR_CASES cases are one group with those that begin alike, or with all others.
+ * @trials: [cases x LEARN_N_WAYS] ns as predicted by a model that was not trained on the case; NaN: not at all */
+void learn_choose_any(IfmLatencyModel *model, const IfmLearnOptions *options);
+void learn_choose(IfmLatencyModel *model, const LearnCases *cases, const double *trials);
+/* learn_choice: of an operator; NULL: it has none.    learn_choice_ns: as learn_way_ns()    learn_choices_check: whether
+ * the model has what they need. FALSE with IFM_ERROR_INVALID.    learn_choices_trim: Frees what none of them needs. */
+const IfmOperatorChoice *learn_choice(const IfmLatencyModel *model, const char *op_type);
+double learn_choice_ns(const IfmLatencyModel *model, const IfmOperatorChoice *choice, const IfmKernelSample *sample,
+                       double roofline_ns, const float *row);
+gboolean learn_choices_check(const IfmLatencyModel *model, const char *where, GError **error);
+void learn_choices_trim(IfmLatencyModel *model);
+
+/* learn_smooth_to_json: (transfer full)    learn_smooth_from_json: (transfer full) checks all of it. */
+json_t *learn_smooth_to_json(const IfmSmooth *smooth);
+IfmSmooth *learn_smooth_from_json(const json_t *json, const char *where, gsize n_columns, GError **error);
+
 /* --- features ----------------------------------------------------------------------------------------------------------
  */
 
@@ -265,6 +329,8 @@ IfmLatencyModel *learn_fit(const LearnCases *cases, const gboolean *use, const I
 /* learn_base_features: names of features of every model, NULL-terminated.    learn_load_features: of the slow-down. */
 extern const char *const learn_base_features[], *const learn_load_features[];
 double learn_bytes(const IfmKernelSample *sample);
+double learn_flop(const IfmKernelSample *sample);
+gboolean learn_is_depthwise(const IfmKernelSample *sample);
 double learn_roofline_ns(const IfmLatencyModel *model, const IfmKernelSample *sample);
 /* learn_find_peaks, learn_find_operators: of the cases without load of @use. */
 void learn_find_peaks(IfmLatencyModel *model, const LearnCases *cases, const gboolean *use);

@@ -124,12 +124,13 @@ char *ifm_kernel_samples_to_csv(const IfmKernelSamples *samples);
 
 typedef enum
 {
+    IFM_LEARN_CHOSEN,  /* for each operator what predicts it best in cross-validation, lines included */
     IFM_LEARN_BOOSTED, /* trees, each on what the ones before it left */
     IFM_LEARN_FOREST,  /* the mean of many deep trees, each on a part of rows and features */
     IFM_N_LEARN_METHODS,
 } IfmLearnMethod;
 
-/** ifm_learn_method_words: "boosted", "forest", NULL-terminated. */
+/** ifm_learn_method_words: "chosen", "boosted", "forest", NULL-terminated. */
 const char *const *ifm_learn_method_words(void);
 
 /** IFM_LEARN_SMALL_NS: kernels are reported, and their intervals calibrated, below and from here on by themselves. */
@@ -140,6 +141,25 @@ const char *const *ifm_learn_method_words(void);
 
 /** IFM_LEARN_FOLDS: of cross-validation, by configuration. */
 #define IFM_LEARN_FOLDS 5
+
+/** IFM_LEARN_OPERATOR_CASES: an operator with so many cases is chosen for, and reported, by itself. */
+#define IFM_LEARN_OPERATOR_CASES 30
+#define IFM_LEARN_OPERATOR_PREFIX "operator " /* of the part of an IfmLearnError */
+
+/** IfmOperatorChoice: how the latency of an operator without load is predicted. @group: that it was chosen for: the
+ * operator, "other Conv", "others"    @first, @second: the mean of the logarithms of two ways; of one where they are equal
+ * @n: cases of the group    @mape, @linear: mean errors of the choice and of a line for each operator, in cross-validation;
+ * NaN: it was not compared */
+typedef struct
+{
+    char *name, *group;
+    int first, second; /* LearnWay */
+    gint64 n;
+    double mape, linear;
+} IfmOperatorChoice;
+
+/** ifm_operator_choice_text: (transfer full) "smooth", "boosted and forest" */
+char *ifm_operator_choice_text(const IfmOperatorChoice *choice);
 
 json_t *ifm_latency_model_to_json(const IfmLatencyModel *model);
 IfmLatencyModel *ifm_latency_model_from_json(const json_t *json, const char *where, GError **error);
@@ -196,10 +216,10 @@ void ifm_latency_model_set_overhead(IfmLatencyModel *model, double node_overhead
 /**
  * IfmLearnError: errors of one way to predict under one protocol, on rows that it was not trained on.
  * @protocol: "held-out configurations", "family unseen, its exact shapes", "family unseen, all its shapes",
- * "level unseen, same cores", …    @method: "boosted" or "forest"; a baseline: "flop", "roofline", "linear", "idle" (the
- * load is ignored), "time-sharing"; the trees where the kind of load is not known: "share alone", and with metrics instead:
- * "metrics"    @part: "all", ">= 20 us", "< 20 us", "family
- * NAME", "models" (sums over each model's kernels)
+ * "level unseen, same cores", …    @method: that of the model, "chosen"; a baseline: "flop", "roofline", "linear", "idle"
+ * (the load is ignored), "time-sharing"; the model where the kind of load is not known: "share alone", and with metrics
+ * instead: "metrics"    @part: "all", ">= 20 us", "< 20 us", "family NAME", "models" (sums over each model's kernels),
+ * "operator NAME" of IFM_LEARN_OPERATOR_CASES or more
  * @mape, @median, @within: mean and median of |predicted / measured - 1|, share of rows where that is at most 10 %
  * @weighted: sum |predicted - measured| / sum measured    @covered: share of rows within their interval; NaN of a baseline
  * @noise: floor of these rows: mean difference of two visits; NaN where it is unknown

@@ -8,7 +8,6 @@
 #define OUTSIDE_FACTOR 2
 /* Without a model of the slow-down, it may be up to so many times that of time-sharing. */
 #define UNLEARNT_FACTOR 2
-#define MAX_LOG 30
 #define LEVEL_TOLERANCE 0.05
 #define METRIC_TOLERANCE 0.25 /* of the width of its range */
 
@@ -17,6 +16,7 @@ void ifm_latency_model_free(IfmLatencyModel *model)
     if (model == NULL)
         return;
     learn_trees_clear(&model->idle);
+    learn_trees_clear(&model->forest);
     learn_trees_clear(&model->load);
     learn_trees_clear(&model->load_metrics);
     g_free(model->metric_names);
@@ -134,12 +134,6 @@ static double pick(const double *bounds, double latency_ns)
     return bounds[latency_ns >= IFM_LEARN_SMALL_NS];
 }
 
-/* What trees say, as a factor. A model's file is not trusted: it is bounded. 1 without trees */
-static double factor_of(const LearnTrees *trees, const float *row)
-{
-    return trees->n_features > 0 ? exp(CLAMP(learn_trees_at(trees, row), -MAX_LOG, MAX_LOG)) : 1;
-}
-
 /* Whether all metrics are known, so that the trees with metrics serve. @row: (out) them */
 static gboolean fill_metrics(const IfmLatencyModel *model, const IfmLoadState *load, float *row)
 {
@@ -182,7 +176,7 @@ static void share_time(const IfmLoadState *load, double half, IfmPredictedLatenc
 static double slow_down_at(const IfmLatencyModel *model, const LearnTrees *trees, double level, float *row)
 {
     row[model->features->len + LEARN_EFFECTIVE_LOAD] = (float)level;
-    return CLAMP(learn_trees_at(trees, row), 0, MAX_LOG);
+    return CLAMP(learn_trees_at(trees, row), 0, LEARN_MAX_LOG);
 }
 
 /* Trees are steps: between two levels that were learnt the slow-down goes from one to the other as time-sharing does, and
@@ -235,6 +229,7 @@ static double predict_idle(const IfmLatencyModel *model, const IfmKernelSample *
                            float *row, IfmPredictedLatency *predicted)
 {
     const LearnQuantiles *quantiles = &model->quantiles;
+    const IfmOperatorChoice *choice = learn_choice(model, kernel->op_type);
     double half = 0;
     *predicted = (IfmPredictedLatency){ .roofline_ns = learn_roofline_ns(model, kernel), .load_learned = TRUE };
     learn_fill_row(model, kernel, predicted->roofline_ns, row);
@@ -242,9 +237,9 @@ static double predict_idle(const IfmLatencyModel *model, const IfmKernelSample *
     predicted->in_range = is_in_range(model->features, model->features->len, row);
     if (load != NULL && load->idle_ns > 0)
         predicted->idle_ns = load->idle_ns;
-    else if (predicted->known && model->idle.n_features > 0)
+    else if (predicted->known && choice != NULL)
     {
-        predicted->idle_ns = predicted->roofline_ns * factor_of(&model->idle, row);
+        predicted->idle_ns = learn_choice_ns(model, choice, kernel, predicted->roofline_ns, row);
         half = pick(quantiles->idle, predicted->idle_ns);
     }
     else
@@ -296,10 +291,11 @@ void ifm_latency_model_info(const IfmLatencyModel *model, IfmLatencyModelInfo *i
                                    .features = model->features,
                                    .load_features = model->load_features,
                                    .operators = model->operators,
+                                   .choices = model->choices,
                                    .errors = model->errors,
                                    .machines = model->machines,
                                    .metrics = model->metric_names };
-    const LearnTrees *all[] = { &model->idle, &model->load, &model->load_metrics };
+    const LearnTrees *all[] = { &model->idle, &model->forest, &model->load, &model->load_metrics };
     for (gsize i = 0; i < G_N_ELEMENTS(all); i++)
         info->n_trees += all[i]->n_features > 0 ? all[i]->starts->len : 0;
 }

@@ -3,6 +3,8 @@
 #include <math.h>
 #include <string.h>
 
+#include <base/base.h>
+
 #include "learn-private.h"
 
 struct IfmSmooth
@@ -116,4 +118,65 @@ double ifm_smooth_at(const IfmSmooth *self, const double *x)
     for (gsize i = 0; i < self->n; i++)
         sum += self->weights[i] * kernel(self, x, self->x + i * self->n_columns);
     return sum;
+}
+
+/* --- in a file ----------------------------------------------------------------------------------------------------------
+ */
+
+#define MOST_POINTS 10000
+#define MOST_NUMBER 1e9
+
+static json_t *numbers_to_json(const double *numbers, gsize n)
+{
+    json_t *list = json_array();
+    for (gsize i = 0; i < n; i++)
+        json_array_append_new(list, json_real(numbers[i]));
+    return list;
+}
+
+json_t *learn_smooth_to_json(const IfmSmooth *smooth)
+{
+    return json_pack("{s:f, s:o, s:o}", "reach", smooth->reach, "weights", numbers_to_json(smooth->weights, smooth->n), "x",
+                     numbers_to_json(smooth->x, smooth->n * smooth->n_columns));
+}
+
+/* (transfer full) NULL: not all are numbers that can be */
+static double *read_numbers(const json_t *list, const char *where, GError **error)
+{
+    const gsize n = json_array_size(list);
+    g_autofree double *numbers = g_new(double, n + 1);
+    for (gsize i = 0; i < n; i++)
+    {
+        const json_t *one = json_array_get(list, i);
+        numbers[i] = json_is_number(one) ? json_number_value(one) : (double)NAN;
+        if (!(fabs(numbers[i]) <= MOST_NUMBER))
+        {
+            ifm_error_refuse(error, "%s[%zu]: expected a number of up to %g", where, i, MOST_NUMBER);
+            return NULL;
+        }
+    }
+    return g_steal_pointer(&numbers);
+}
+
+IfmSmooth *learn_smooth_from_json(const json_t *json, const char *where, gsize n_columns, GError **error)
+{
+    static const char *const keys[] = { "reach", "weights", "x", NULL };
+    json_t *weights, *x;
+    double reach;
+    if (!ifm_json_check_object(json, where, keys, error) || !ifm_json_get_double(json, where, "reach", &reach, error) ||
+        !ifm_json_get_array(json, where, "weights", &weights, error) || !ifm_json_get_array(json, where, "x", &x, error))
+        return NULL;
+    const gsize n = json_array_size(weights);
+    if (!(reach >= 1e-3 && reach <= MOST_NUMBER) || n == 0 || n > MOST_POINTS || json_array_size(x) != n * n_columns)
+    {
+        ifm_error_refuse(error, "%s: %zu weights and %zu numbers, expected %zu of each of 1 to %d, of a reach above 0",
+                         where, n, json_array_size(x), n_columns, MOST_POINTS);
+        return NULL;
+    }
+    g_autofree char *of_weights = g_strconcat(where, ".weights", NULL), *of_x = g_strconcat(where, ".x", NULL);
+    g_autoptr(IfmSmooth) self = g_new0(IfmSmooth, 1);
+    *self = (IfmSmooth){ .n = n, .n_columns = n_columns, .reach = reach };
+    self->weights = read_numbers(weights, of_weights, error);
+    self->x = self->weights != NULL ? read_numbers(x, of_x, error) : NULL;
+    return self->x != NULL ? g_steal_pointer(&self) : NULL;
 }

@@ -28,7 +28,7 @@ static const IfmField error_fields[] = {
     { NULL },
 };
 
-/* ErrorRow: of the trees, beside the mean errors of the baselines; NaN: it is not one of the protocol */
+/* ErrorRow: of the model, beside the mean errors of the baselines; NaN: it is not one of the protocol */
 typedef struct
 {
     const IfmLearnError *own;
@@ -70,7 +70,7 @@ static double mean_of(const GPtrArray *errors, const IfmLearnError *like, const 
     return (double)NAN;
 }
 
-/* (transfer full) the trees' rows of one protocol */
+/* (transfer full) the model's rows of one protocol */
 static GArray *rows_of(const IfmLatencyModelInfo *info, const char *protocol)
 {
     GArray *rows = g_array_new(FALSE, FALSE, sizeof(ErrorRow));
@@ -92,15 +92,15 @@ static GArray *rows_of(const IfmLatencyModelInfo *info, const char *protocol)
     return rows;
 }
 
-/* Of the rows of a protocol that stand first: the mean error of the trees, and that of the best baseline. (transfer full)
+/* Of the rows of a protocol that stand first: the mean error of the model, and that of the best baseline. (transfer full)
  */
 char *ifm_train_title(const char *protocol, const char *part, double own, const char *baseline, double best)
 {
-    g_autofree char *trees = ifm_say_per_cent(own), *other = ifm_say_per_cent(best);
+    g_autofree char *model = ifm_say_per_cent(own), *other = ifm_say_per_cent(best);
     if (baseline == NULL)
-        return g_strdup_printf("Not trained on %s: the trees' MAPE is %s on %s", protocol, trees, part);
-    return g_strdup_printf("Not trained on %s: the trees' MAPE is %s on %s, that of the best baseline, %s, %s", protocol,
-                           trees, part, baseline, other);
+        return g_strdup_printf("Not trained on %s: the model's MAPE is %s on %s", protocol, model, part);
+    return g_strdup_printf("Not trained on %s: the model's MAPE is %s on %s, that of the best baseline, %s, %s", protocol,
+                           model, part, baseline, other);
 }
 
 static char *title_of(const IfmLatencyModelInfo *info, const char *protocol)
@@ -123,7 +123,7 @@ static char *title_of(const IfmLatencyModelInfo *info, const char *protocol)
                        : g_strdup(protocol);
 }
 
-/* The trees against every baseline on the rows of a protocol. */
+/* The model against every baseline on the rows of a protocol. */
 static void add_bars(IfmDocument *document, const IfmLatencyModelInfo *info, const char *protocol, const char *key)
 {
     static const char *const method[] = { "method", NULL }, *const part[] = { "part", NULL },
@@ -135,7 +135,7 @@ static void add_bars(IfmDocument *document, const IfmLatencyModelInfo *info, con
     const IfmTable table = { error_fields, (const void *const *)records->pdata, records->len };
     g_autofree char *title = title_of(info, protocol);
     ifm_document_plot(document, key, IFM_FIGURE_BARS, title,
-                      "MAPE of the trees and of each baseline on rows that were not trained on.", &table,
+                      "MAPE of the model and of each baseline on rows that were not trained on.", &table,
                       &(IfmPlotColumns){ .series = method, .label = part, .y = mean })
         ->figure.group = "MAPE:";
 }
@@ -202,10 +202,83 @@ static void add_beaten(IfmDocument *document, const IfmLatencyModelInfo *info)
             const double mean = mean_of(info->errors, own, baselines[k]);
             if (mean < own->mape)
                 ifm_document_note(document, "beaten", IFM_TONE_WARN,
-                                  "%s, %s: the baseline \"%s\" has a MAPE of %.1f %%, the trees one of %.1f %%",
+                                  "%s, %s: the baseline \"%s\" has a MAPE of %.1f %%, the model one of %.1f %%",
                                   own->protocol, own->part, baselines[k], 100 * mean, 100 * own->mape);
         }
     }
+}
+
+/* --- choices --------------------------------------------------------------------------------------------------------- */
+
+/* OperatorRow: an operator with so many rows that its error is known well. @own, @best: mean errors on what was not trained
+ * on; NaN: it was not evaluated    @baseline: that has @best */
+typedef struct
+{
+    const IfmOperatorChoice *choice;
+    char *way;
+    double own, best;
+    const char *baseline;
+} OperatorRow;
+
+#define CHOICE(member) IFM_MEMBER_VIA(OperatorRow, choice, member)
+
+static const IfmField operator_fields[] = {
+    { "operator", "operator", IFM_FIELD_TEXT, CHOICE(name), IFM_FIELD_KEY | IFM_FIELD_WHOLE },
+    { "n", "n", IFM_FIELD_INTEGER, CHOICE(n) },
+    { "way", "by", IFM_FIELD_TEXT, IFM_MEMBER(OperatorRow, way) },
+    { "mape_ratio", "chosen at", IFM_FIELD_RATIO, CHOICE(mape) },
+    { "linear_ratio", "its line", IFM_FIELD_RATIO, CHOICE(linear), IFM_FIELD_HIDE_EMPTY },
+    { "held_out_ratio", "held out", IFM_FIELD_RATIO, IFM_MEMBER(OperatorRow, own), IFM_FIELD_HIDE_EMPTY },
+    { "best_ratio", "best baseline", IFM_FIELD_RATIO, IFM_MEMBER(OperatorRow, best), IFM_FIELD_HIDE_EMPTY },
+    { "baseline", "which", IFM_FIELD_TEXT, IFM_MEMBER(OperatorRow, baseline), IFM_FIELD_HIDE_EMPTY },
+    { NULL },
+};
+
+/* Errors of an operator of the protocol that stands first. */
+static void find_errors(OperatorRow *row, const IfmLatencyModelInfo *info)
+{
+    g_autofree char *part = g_strconcat(IFM_LEARN_OPERATOR_PREFIX, row->choice->name, NULL);
+    const IfmLearnError *first = info->errors->len > 0 ? info->errors->pdata[0] : NULL;
+    for (guint i = 0; i < info->errors->len; i++)
+    {
+        const IfmLearnError *error = info->errors->pdata[i];
+        if (!g_str_equal(error->protocol, first->protocol) || !g_str_equal(error->part, part))
+            continue;
+        if (g_str_equal(error->method, info->method))
+            row->own = error->mape;
+        else if (!(row->best <= error->mape))
+        {
+            row->best = error->mape;
+            row->baseline = error->method;
+        }
+    }
+}
+
+static void add_operators(IfmDocument *document, const IfmLatencyModelInfo *info)
+{
+    GArray *rows = g_array_new(FALSE, FALSE, sizeof(OperatorRow));
+    for (guint i = 0; info->choices != NULL && i < info->choices->len; i++)
+    {
+        OperatorRow row = { info->choices->pdata[i], NULL, (double)NAN, (double)NAN, NULL };
+        if (row.choice->n < IFM_LEARN_OPERATOR_CASES || !g_str_equal(row.choice->group, row.choice->name))
+            continue;
+        g_autofree char *way = ifm_operator_choice_text(row.choice);
+        row.way = (char *)ifm_document_keep_text(document, way);
+        find_errors(&row, info);
+        g_array_append_val(rows, row);
+    }
+    if (rows->len == 0)
+    {
+        g_array_unref(rows);
+        return;
+    }
+    ifm_document_heading(document, "How each operator is predicted");
+    ifm_document_text(document,
+                      "Of operators with %d cases or more: what predicts them best in cross-validation, and its mean error "
+                      "there. Then that of a line through FLOP and bytes; and, where nothing of it was trained on, that of "
+                      "the whole and of the best baseline.",
+                      IFM_LEARN_OPERATOR_CASES);
+    ifm_document_rows(document, "operators", operator_fields, rows);
 }
 
 /* --- features -------------------------------------------------------------------------------------------------------- */
@@ -276,6 +349,7 @@ IfmDocument *ifm_train_document(const IfmLatencyModel *model, gboolean features)
     add_facts(document, &info);
     add_errors(document, &info);
     add_beaten(document, &info);
+    add_operators(document, &info);
     if (!features)
         return document;
     const guint from = document->sections->len;

@@ -90,7 +90,7 @@ typedef struct
 static const Settings settings[IFM_N_LEARN_METHODS][LEARN_N_TASKS] = {
     [IFM_LEARN_BOOSTED] = {
         [LEARN_IDLE] = { { "eta", "0.05", "max_depth", "6", "subsample", "0.8", "colsample_bytree", "0.8",
-                           "min_child_weight", "2" }, 400 },
+                           "min_child_weight", "2", "max_bin", "64" }, 400 },
         [LEARN_MACHINES] = { { "eta", "0.05", "max_depth", "6", "subsample", "0.8", "colsample_bytree", "0.4",
                                "min_child_weight", "2", "max_bin", "64" }, 400 },
         [LEARN_LOAD] = { { "objective", "reg:pseudohubererror", "huber_slope", "0.2", "eta", "0.05", "max_depth", "4", "subsample", "0.8", "colsample_bytree", "0.6",
@@ -98,7 +98,7 @@ static const Settings settings[IFM_N_LEARN_METHODS][LEARN_N_TASKS] = {
     },
     [IFM_LEARN_FOREST] = {
         [LEARN_IDLE] = { { "eta", "1", "max_depth", "12", "subsample", "0.632", "colsample_bynode", "0.4",
-                           "min_child_weight", "2", "lambda", "0", "num_parallel_tree", "200" }, 1 },
+                           "min_child_weight", "2", "lambda", "0", "num_parallel_tree", "200", "max_bin", "64" }, 1 },
         [LEARN_MACHINES] = { { "eta", "1", "max_depth", "14", "subsample", "0.632", "colsample_bynode", "0.4",
                                "min_child_weight", "2", "lambda", "0", "num_parallel_tree", "200" }, 1 },
         [LEARN_LOAD] = { { "eta", "1", "max_depth", "8", "subsample", "0.632", "colsample_bynode", "0.4",
@@ -116,7 +116,7 @@ static gboolean check(int status, GError **error)
     return FALSE;
 }
 
-static gboolean set_parameters(BoosterHandle booster, LearnTask task, const IfmLearnOptions *options, GError **error)
+static gboolean set_parameters(BoosterHandle booster, const Settings *of, const IfmLearnOptions *options, GError **error)
 {
     g_autofree char *seed = g_strdup_printf("%" G_GINT64_FORMAT, options->seed);
     g_autofree char *threads = g_strdup_printf("%" G_GINT64_FORMAT, MAX(options->threads, 1));
@@ -124,7 +124,7 @@ static gboolean set_parameters(BoosterHandle booster, LearnTask task, const IfmL
         "objective", "reg:squarederror", "tree_method", "hist",    "base_score", "0", "verbosity", "0", "seed",
         seed,        "nthread",          threads,       "max_bin", "256",        NULL
     };
-    const char *const *const lists[] = { common, settings[options->method][task].parameters };
+    const char *const *const lists[] = { common, of->parameters };
     for (gsize i = 0; i < G_N_ELEMENTS(lists); i++)
         for (const char *const *pair = lists[i]; *pair != NULL; pair += 2)
             if (!check(XGBoosterSetParam(booster, pair[0], pair[1]), error))
@@ -142,12 +142,12 @@ static gboolean set_directions(BoosterHandle booster, const LearnTable *table, G
     return table->directions->len == 0 || check(XGBoosterSetParam(booster, "monotone_constraints", list->str), error);
 }
 
-static gboolean boost(BoosterHandle booster, DMatrixHandle matrix, const LearnTable *table, LearnTask task,
+static gboolean boost(BoosterHandle booster, DMatrixHandle matrix, const LearnTable *table, const Settings *of,
                       const IfmLearnOptions *options, GError **error)
 {
-    if (!set_parameters(booster, task, options, error) || !set_directions(booster, table, error))
+    if (!set_parameters(booster, of, options, error) || !set_directions(booster, table, error))
         return FALSE;
-    for (int round = 0; round < settings[options->method][task].n_rounds; round++)
+    for (int round = 0; round < of->n_rounds; round++)
     {
         if (options->interrupted != NULL && g_atomic_int_get(options->interrupted) != 0)
             return ifm_error_set(error, IFM_ERROR_CANCELLED, "interrupted while learning");
@@ -167,8 +167,8 @@ static json_t *save(BoosterHandle booster, GError **error)
 }
 
 /* XGBoost aborts on no rows; the callers have some. */
-gboolean learn_trees_train(LearnTrees *trees, const LearnTable *table, LearnTask task, const IfmLearnOptions *options,
-                           double *gains, GError **error)
+gboolean learn_trees_train(LearnTrees *trees, const LearnTable *table, LearnTask task, IfmLearnMethod method,
+                           const IfmLearnOptions *options, double *gains, GError **error)
 {
     const gsize n = table->y->len;
     DMatrixHandle matrix = NULL;
@@ -185,8 +185,9 @@ gboolean learn_trees_train(LearnTrees *trees, const LearnTable *table, LearnTask
         check(XGDMatrixCreateFromMat((const float *)(const void *)table->x->data, n, table->n_columns, NAN, &matrix),
               error) &&
         check(XGDMatrixSetFloatInfo(matrix, "label", target, n), error) &&
-        check(XGBoosterCreate(&matrix, 1, &booster), error) && boost(booster, matrix, table, task, options, error) &&
-        (model = save(booster, error)) != NULL && learn_trees_from_xgboost(trees, model, table->n_columns, gains, error);
+        check(XGBoosterCreate(&matrix, 1, &booster), error) &&
+        boost(booster, matrix, table, &settings[method][task], options, error) && (model = save(booster, error)) != NULL &&
+        learn_trees_from_xgboost(trees, model, table->n_columns, gains, error);
     if (trained)
         trees->intercept = mean;
     json_decref(model);

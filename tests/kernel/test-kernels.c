@@ -461,14 +461,16 @@ static void test_page(Fixture *fixture, gconstpointer data)
 static void features_of(const char *op_type, const char *attributes, const char *const *inputs, const char *output,
                         IfmKernelFeatures *features)
 {
+    const char *point = strrchr(op_type, '.'), *type = point != NULL ? point + 1 : op_type;
+    g_autofree char *domain = point != NULL ? g_strndup(op_type, (gsize)(point - op_type)) : g_strdup("");
     static const char tensor[] = "%s{\"name\": \"t\", \"dtype\": \"u8\", \"constant\": false, \"dims\": [%s], "
                                  "\"values\": [], \"number\": null}";
     g_autoptr(GError) error = NULL;
     g_autoptr(GString) text = g_string_new(NULL);
     g_string_printf(text,
-                    "{\"name\": \"k\", \"node\": \"n\", \"op_type\": \"%s\", \"domain\": \"\", \"digest\": "
+                    "{\"name\": \"k\", \"node\": \"n\", \"op_type\": \"%s\", \"domain\": \"%s\", \"digest\": "
                     "\"ab12cd34ef\", \"attributes\": {%s}, \"inputs\": [",
-                    op_type, attributes);
+                    type, domain, attributes);
     for (gsize i = 0; inputs[i] != NULL; i++)
         g_string_append_printf(text, tensor, i > 0 ? ", " : "", inputs[i]);
     g_string_append(text, "], \"outputs\": [");
@@ -517,6 +519,47 @@ static void test_features(void)
         g_assert_cmpfloat(features.outputs, ==, 8);
         if (strlen(rows[i].inputs[0]) == strlen(x))
             g_assert_true(features.channels == 3 && features.height == 10 && features.width == 12);
+    }
+}
+
+/* What tells two kernels of one name and one size apart: the axis, the order, the layout, and whose operator it is. */
+static void test_movement_features(void)
+{
+    static const char x[] = "2,3,10,12";
+    static const struct
+    {
+        const char *op_type, *attributes, *inputs[4], *output;
+        double n_inputs, axis, order, reduced, run, layout, domain;
+    } rows[] = {
+        { "Concat", "\"axis\": 1", { x, "2,5,10,12" }, "2,8,10,12", 2, 3, 0, 0, 360, 0, 0 },
+        { "Concat", "\"axis\": -1", { x, x, x }, "2,3,10,36", 3, 1, 0, 0, 12, 0, 0 },
+        { "Transpose", "\"perm\": [0, 2, 3, 1]", { x }, "2,10,12,3", 1, 0, 1342, 0, 1, 0, 0 },
+        { "Transpose", "\"perm\": [1, 0, 2, 3]", { x }, "3,2,10,12", 1, 0, 2134, 0, 120, 0, 0 },
+        { "Transpose", "\"perm\": [0, 2, 1, 3]", { x }, "2,10,3,12", 1, 0, 1324, 0, 12, 0, 0 },
+        { "Transpose", "", { "4,5" }, "5,4", 1, 0, 21, 0, 1, 0, 0 },
+        { "ReduceMean", "\"axes\": [2, 3]", { x }, "2,3,1,1", 1, 1, 0, 120, 1, 0, 0 },
+        { "ReduceMean", "\"axes\": [-3]", { x }, "2,1,10,12", 1, 3, 0, 3, 120, 0, 0 },
+        { "ReduceSum", "", { x }, "1", 1, 1, 0, 720, 1, 0, 0 },
+        { "GlobalAveragePool", "", { x }, "2,3,1,1", 1, 1, 0, 120, 1, 0, 0 },
+        { "Softmax", "", { x }, x, 1, 1, 0, 0, 12, 0, 0 },
+        { "Softmax", "\"axis\": 9", { x }, x, 1, 0, 0, 0, 0, 0, 0 },
+        { "com.microsoft.nchwc.Conv", "", { "1,16,8,8", "16,16,1,1" }, "1,16,8,8", 2, 0, 0, 0, 0, 1, 1 },
+        { "com.ms.internal.nhwc.MaxPool", "", { "1,8,8,16" }, "1,4,4,16", 1, 0, 0, 0, 0, 2, 1 },
+        { "com.microsoft.QLinearConv", "\"channels_last\": 1", { x }, x, 1, 0, 0, 0, 0, 2, 1 },
+        { "Conv", "", { "1,16,8,8", "16,16,1,1" }, "1,16,8,8", 2, 0, 0, 0, 0, 0, 0 },
+    };
+    for (gsize i = 0; i < G_N_ELEMENTS(rows); i++)
+    {
+        IfmKernelFeatures features;
+        g_test_message("%s %s", rows[i].op_type, rows[i].attributes);
+        features_of(rows[i].op_type, rows[i].attributes, rows[i].inputs, rows[i].output, &features);
+        g_assert_cmpfloat(features.inputs, ==, rows[i].n_inputs);
+        g_assert_cmpfloat(features.axis, ==, rows[i].axis);
+        g_assert_cmpfloat(features.order, ==, rows[i].order);
+        g_assert_cmpfloat(features.reduced, ==, rows[i].reduced);
+        g_assert_cmpfloat(features.run, ==, rows[i].run);
+        g_assert_cmpfloat(features.layout, ==, rows[i].layout);
+        g_assert_cmpfloat(features.domain, ==, rows[i].domain);
     }
 }
 
@@ -705,6 +748,7 @@ int main(int argc, char **argv)
     g_test_add("/kernels/page", Fixture, NULL, set_up, test_page, tear_down);
     g_test_add_func("/kernels/ring", test_ring);
     g_test_add_func("/kernels/features", test_features);
+    g_test_add_func("/kernels/features/movement", test_movement_features);
     g_test_add("/kernels/aligned", Fixture, NULL, set_up, test_aligned, tear_down);
     g_test_add("/kernels/aligned-rounds", Fixture, NULL, set_up, test_aligned_rounds, tear_down);
     g_test_add("/kernels/aligned-steps", Fixture, NULL, set_up, test_aligned_steps, tear_down);

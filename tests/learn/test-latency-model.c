@@ -3,12 +3,13 @@
 #include "folder.h"
 #include "law.h"
 
-static IfmLatencyModel *train(void)
+static IfmLatencyModel *train(IfmLearnMethod method)
 {
     g_autoptr(GError) error = NULL;
     const Law law = { .n_kernels = 60, .n_visits = 2, .spread = 0.05, .loads = TRUE, .seed = 11 };
     g_autoptr(IfmKernelSamples) samples = law_samples(&law);
     IfmLearnOptions options = law_options();
+    options.method = method;
     options.data = "law.csv";
     options.machine = "a machine";
     options.runtime = "a runtime 1.2";
@@ -35,11 +36,12 @@ static void assert_same_predictions(const IfmLatencyModel *a, const IfmLatencyMo
     }
 }
 
-static void test_round_trip(void)
+static void test_round_trip(gconstpointer data)
 {
+    const IfmLearnMethod method = GPOINTER_TO_INT(data);
     g_autoptr(GError) error = NULL;
     g_autofree char *folder = g_dir_make_tmp("ifm-model-XXXXXX", &error), *path = g_build_filename(folder, "m.json", NULL);
-    g_autoptr(IfmLatencyModel) model = train();
+    g_autoptr(IfmLatencyModel) model = train(method);
     g_autoptr(GPtrArray) errors = g_ptr_array_new();
     IfmLearnError one = { "held-out configurations", "linear", "all", 10, 0, 0.25, 0.125, 0.5, 0.75, (double)NAN, 0.0625 };
     IfmLatencyModelInfo info;
@@ -58,7 +60,9 @@ static void test_round_trip(void)
     g_assert_cmpfloat(info.node_overhead_ns, ==, 850);
     g_assert_cmpint(info.n_kernels, ==, 60);
     g_assert_cmpint(info.n_loaded, ==, 180);
-    g_assert_cmpint(info.n_trees, ==, 800);
+    if (method == IFM_LEARN_BOOSTED)
+        g_assert_cmpint(info.n_trees, ==, 800);
+    g_assert_cmpuint(info.choices->len, ==, info.operators->len);
     g_assert_cmpuint(info.operators->len, ==, 5);
     g_assert_cmpstr(info.metrics[0], ==, "metric:before:copy");
     g_assert_null(info.metrics[1]);
@@ -71,7 +75,7 @@ static void test_round_trip(void)
 
 static void test_warning(void)
 {
-    g_autoptr(IfmLatencyModel) model = train();
+    g_autoptr(IfmLatencyModel) model = train(IFM_LEARN_CHOSEN);
     g_autofree char *other = ifm_latency_model_warning(model, "b", "a runtime 1.2"),
                     *newer = ifm_latency_model_warning(model, "a machine", "a runtime 1.3"),
                     *both = ifm_latency_model_warning(model, "b", "a runtime 1.3");
@@ -118,15 +122,15 @@ static void assert_spoilt(const json_t *good, const char *path, gsize index, jso
 
 static void test_hostile(void)
 {
-    g_autoptr(IfmLatencyModel) model = train();
+    g_autoptr(IfmLatencyModel) model = train(IFM_LEARN_BOOSTED);
     json_auto_t *good = ifm_latency_model_to_json(model);
-    assert_spoilt(good, "latency_model", G_MAXSIZE, json_integer(1), "version 1, this program reads 2");
+    assert_spoilt(good, "latency_model", G_MAXSIZE, json_integer(2), "version 2, this program reads 3");
     assert_spoilt(good, "latency_model", G_MAXSIZE, json_string("1"), "expected an integer");
     assert_spoilt(good, "idle_trees.left", 0, json_integer(0), "children 0 and 2 of node 0");
     assert_spoilt(good, "idle_trees.left", 1, json_integer(1), "of node 1, expected both to be above it");
     assert_spoilt(good, "idle_trees.left", 0, json_integer(100000), "expected an integer from 0 to");
     assert_spoilt(good, "idle_trees.right", 0, json_integer(-1), "expected an integer from 0 to");
-    assert_spoilt(good, "idle_trees.feature", 0, json_integer(25), "expected an integer from 0 to");
+    assert_spoilt(good, "idle_trees.feature", 0, json_integer(33), "expected an integer from 0 to");
     assert_spoilt(good, "idle_trees.value", 0, json_string("x"), "expected a number");
     assert_spoilt(good, "idle_trees.value", 0, json_real(1e300), "expected a number");
     assert_spoilt(good, "idle_trees.default_left", 0, json_integer(2), "expected an integer from 0 to 1");
@@ -136,7 +140,9 @@ static void test_hostile(void)
     assert_spoilt(good, "idle_trees.left", G_MAXSIZE, json_array(), "as of left");
     assert_spoilt(good, "idle_trees", G_MAXSIZE, json_null(), "idle_trees: found null, expected trees");
     assert_spoilt(good, "load_trees", G_MAXSIZE, json_null(), "load_trees: found null");
-    assert_spoilt(good, "load_trees.feature", 0, json_integer(31), "expected an integer from 0 to");
+    assert_spoilt(good, "choices", G_MAXSIZE, json_array(), "choices: 0, expected one for each of 5 operators");
+    assert_spoilt(good, "lines", G_MAXSIZE, json_array(), "lines: none of all operators");
+    assert_spoilt(good, "load_trees.feature", 0, json_integer(39), "expected an integer from 0 to");
     assert_spoilt(good, "operators", G_MAXSIZE, json_pack("[ss]", "Relu", "Conv"), "not in the order");
     assert_spoilt(good, "operators", G_MAXSIZE, json_array(), "0 operators");
     assert_spoilt(good, "peaks", G_MAXSIZE, json_array(), "0 peaks");
@@ -152,13 +158,61 @@ static void test_hostile(void)
     assert_refused(list, "not a model of latencies");
 }
 
+/* Spoils a member of the first of a list. */
+static void assert_first_spoilt(const json_t *good, const char *list, const char *member, json_t *value,
+                                const char *message)
+{
+    json_auto_t *copy = json_deep_copy(good);
+    json_object_set_new(json_array_get(json_object_get(copy, list), 0), member, value);
+    assert_refused(copy, message);
+}
+
+/* Of 20 columns each where they fit. */
+static json_t *points(double reach, gsize n_weights, gsize n_numbers, double number)
+{
+    json_t *weights = json_array(), *x = json_array();
+    for (gsize i = 0; i < n_weights; i++)
+        json_array_append_new(weights, json_real(1));
+    for (gsize i = 0; i < n_numbers; i++)
+        json_array_append_new(x, json_real(number));
+    return json_pack("{s:f, s:o, s:o}", "reach", reach, "weights", weights, "x", x);
+}
+
+/* Choices, lines and smooth functions that cannot be. */
+static void test_hostile_choices(void)
+{
+    g_autoptr(IfmLatencyModel) model = train(IFM_LEARN_CHOSEN);
+    g_autoptr(GError) error = NULL;
+    json_auto_t *good = ifm_latency_model_to_json(model), *fine = json_deep_copy(good);
+    json_object_set_new(json_array_get(json_object_get(fine, "lines"), 0), "points", points(2, 3, 60, 0.5));
+    g_autoptr(IfmLatencyModel) read = ifm_latency_model_from_json(fine, "m.json", &error);
+    g_assert_no_error(error);
+    assert_first_spoilt(good, "choices", "first", json_string("guess"), "choices[0].first");
+    assert_first_spoilt(good, "choices", "name", json_string("Zzz"),
+                        "choices[0]: found \"Zzz\", expected \"Conv_Add_Relu\"");
+    assert_first_spoilt(good, "lines", "flop", json_real(-1), "lines[0]: found -1, expected 0 to 1e+12");
+    assert_first_spoilt(good, "lines", "bytes", json_null(), "lines[0]: found nan");
+    assert_first_spoilt(good, "lines", "points", points(0, 1, 20, 0), "points: 1 weights and 20 numbers");
+    assert_first_spoilt(good, "lines", "points", points(2, 0, 0, 0), "points: 0 weights");
+    assert_first_spoilt(good, "lines", "points", points(2, 2, 20, 0), "points: 2 weights and 20 numbers");
+    assert_first_spoilt(good, "lines", "points", points(2, 1, 20, 1e300), "points.x[0]: expected a number of up to 1e+09");
+    assert_first_spoilt(good, "lines", "points", json_true(), "lines[0].points");
+    json_auto_t *none = json_deep_copy(good), *forest = json_deep_copy(good);
+    json_object_set_new(none, "idle_trees", json_null());
+    json_object_set_new(json_array_get(json_object_get(none, "choices"), 0), "first", json_string("boosted"));
+    assert_refused(none, "idle_trees: found null, expected trees");
+    json_object_set_new(forest, "idle_forest", json_null());
+    json_object_set_new(json_array_get(json_object_get(forest, "choices"), 0), "second", json_string("forest"));
+    assert_refused(forest, "idle_forest: found null, expected trees");
+}
+
 static void test_files(void)
 {
     g_autoptr(GError) error = NULL;
     g_autofree char *folder = g_dir_make_tmp("ifm-model-XXXXXX", &error), *path = g_build_filename(folder, "m.json", NULL);
     g_autofree char *text = NULL;
     gsize length;
-    g_autoptr(IfmLatencyModel) model = train();
+    g_autoptr(IfmLatencyModel) model = train(IFM_LEARN_CHOSEN);
     g_assert_null(ifm_latency_model_read(path, &error));
     g_assert_error(error, IFM_ERROR, IFM_ERROR_UNAVAILABLE);
     g_clear_error(&error);
@@ -187,9 +241,14 @@ static void test_files(void)
 int main(int argc, char **argv)
 {
     g_test_init(&argc, &argv, NULL);
-    g_test_add_func("/latency-model/round-trip", test_round_trip);
+    for (int method = 0; method < IFM_N_LEARN_METHODS; method++)
+    {
+        g_autofree char *path = g_strdup_printf("/latency-model/round-trip/%s", ifm_learn_method_words()[method]);
+        g_test_add_data_func(path, GINT_TO_POINTER(method), test_round_trip);
+    }
     g_test_add_func("/latency-model/warning", test_warning);
     g_test_add_func("/latency-model/hostile", test_hostile);
+    g_test_add_func("/latency-model/hostile-choices", test_hostile_choices);
     g_test_add_func("/latency-model/files", test_files);
     return g_test_run();
 }

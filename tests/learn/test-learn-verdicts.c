@@ -23,13 +23,13 @@ static void test_train(void)
           90,
           { "are predicted with a MAPE of 5 % | held out; the best baseline, linear, has 20 %",
             "| good:", "good two repetitions of one kernel differ by 3 %", "good 90 of 100 rows are within their 90 %" } },
-        { 0.2, 0.05, 0.03, 90, { "care the baseline linear has a MAPE of 5 %, the trees one of 20 %" } },
+        { 0.2, 0.05, 0.03, 90, { "care the baseline linear has a MAPE of 5 %, the model one of 20 %" } },
         { 0.05, 0.2, NAN, 90, { "unchecked no kernel was measured twice" } },
         { 0.05, 0.2, 0.03, 50, { "care 50 of 100 rows are within their 90 % interval", ": the intervals are too narrow" } },
     };
     for (gsize i = 0; i < G_N_ELEMENTS(rows); i++)
     {
-        IfmLearnError errors[] = { { (char *)"held out", (char *)"boosted", (char *)"all", 100, rows[i].n_covered,
+        IfmLearnError errors[] = { { (char *)"held out", (char *)"chosen", (char *)"all", 100, rows[i].n_covered,
                                      rows[i].own, 0, 0, 0, (double)rows[i].n_covered / 100, rows[i].noise },
                                    { (char *)"held out", (char *)"linear", (char *)"all", 100, 0, rows[i].other, 0, 0, 0,
                                      NAN, NAN },
@@ -38,7 +38,7 @@ static void test_train(void)
         for (gsize k = 0; k < G_N_ELEMENTS(errors); k++)
             g_ptr_array_add(all, &errors[k]);
         const IfmLatencyModelInfo info = {
-            .method = "boosted", .data = "a.csv", .machine = "", .runtime = "", .device = "", .level = "", .errors = all
+            .method = "chosen", .data = "a.csv", .machine = "", .runtime = "", .device = "", .level = "", .errors = all
         };
         IfmDocument *document = ifm_document_new("model", "model");
         ifm_train_add_headline(document, &info);
@@ -47,7 +47,7 @@ static void test_train(void)
                                                  NULL });
     }
     g_autoptr(GPtrArray) none = g_ptr_array_new();
-    const IfmLatencyModelInfo info = { .method = "boosted",
+    const IfmLatencyModelInfo info = { .method = "chosen",
                                        .data = "a.csv",
                                        .machine = "",
                                        .runtime = "",

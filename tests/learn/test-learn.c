@@ -223,7 +223,7 @@ static void test_law(void)
                                              "family unseen, all its shapes" };
     for (gsize i = 0; i < G_N_ELEMENTS(protocols); i++)
     {
-        const IfmLearnError *own = find(errors, protocols[i], "boosted", "all");
+        const IfmLearnError *own = find(errors, protocols[i], "chosen", "all");
         g_assert_cmpfloat(own->mape, <, 0.06);
         g_assert_cmpfloat(own->mape, <, 0.8 * find(errors, protocols[i], "linear", "all")->mape);
         g_assert_cmpfloat(own->mape, <, find(errors, protocols[i], "roofline", "all")->mape);
@@ -232,24 +232,23 @@ static void test_law(void)
         assert_covers(own);
         g_assert_true(isnan(find(errors, protocols[i], "linear", "all")->covered));
     }
-    g_assert_cmpint(find(errors, protocols[0], "boosted", "all")->n, ==, 180);
-    g_assert_cmpint(find(errors, protocols[1], "boosted", "all")->n, ==, 60);
-    g_assert_cmpint(find(errors, protocols[1], "boosted", "models")->n, ==, 6);
-    g_assert_cmpfloat(find(errors, protocols[1], "boosted", "models")->mape, <, 0.06);
+    g_assert_cmpint(find(errors, protocols[0], "chosen", "all")->n, ==, 180);
+    g_assert_cmpint(find(errors, protocols[1], "chosen", "all")->n, ==, 60);
+    g_assert_cmpint(find(errors, protocols[1], "chosen", "models")->n, ==, 6);
+    g_assert_cmpfloat(find(errors, protocols[1], "chosen", "models")->mape, <, 0.06);
     gint64 n = 0;
     static const char *const families[] = { "family residual", "family plain", "family dense" };
     for (gsize i = 0; i < G_N_ELEMENTS(families); i++)
-        n += find(errors, protocols[2], "boosted", families[i])->n;
+        n += find(errors, protocols[2], "chosen", families[i])->n;
     g_assert_cmpint(n, ==, 60);
-    g_assert_cmpint(find(errors, protocols[0], "boosted", ">= 20 us")->n +
-                        find(errors, protocols[0], "boosted", "< 20 us")->n,
-                    ==, 180);
+    g_assert_cmpint(
+        find(errors, protocols[0], "chosen", ">= 20 us")->n + find(errors, protocols[0], "chosen", "< 20 us")->n, ==, 180);
     static const char *const loads[] = { "held-out configurations under load", "load of 60 % unseen, same cores",
                                          "load of 60 % and kernels unseen, same cores",
                                          "load of 60 % and kernels unseen, same cores, idle measured" };
     for (gsize i = 0; i < G_N_ELEMENTS(loads); i++)
     {
-        const IfmLearnError *own = find(errors, loads[i], "boosted", "all"),
+        const IfmLearnError *own = find(errors, loads[i], "chosen", "all"),
                             *seeing = find(errors, loads[i], "metrics", "all"),
                             *blind = find(errors, loads[i], "share alone", "all");
         g_assert_cmpfloat(seeing->mape, <,
@@ -265,8 +264,8 @@ static void test_law(void)
         g_assert_cmpfloat(own->mape, <, 0.4 * find(errors, loads[i], "idle", "all")->mape);
         assert_covers(own);
     }
-    g_assert_cmpint(find(errors, loads[1], "boosted", "all")->n, ==, 90);
-    g_assert_cmpint(find(errors, "kind of load unseen", "boosted", "all")->n, ==, 540);
+    g_assert_cmpint(find(errors, loads[1], "chosen", "all")->n, ==, 90);
+    g_assert_cmpint(find(errors, "kind of load unseen", "chosen", "all")->n, ==, 540);
 }
 
 /* Without noise two visits are equal. With it, |a/b - 1| of two factors exp(s z) has the mean of |exp(s sqrt(2) z) - 1|. */
@@ -347,7 +346,11 @@ static void test_deterministic(void)
         options.seed = 99;
         g_autoptr(IfmLatencyModel) other = ifm_learn_train(samples, &options, NULL);
         json_auto_t *differing = ifm_latency_model_to_json(other);
-        g_assert_false(json_equal(json_object_get(json, "idle_trees"), json_object_get(differing, "idle_trees")));
+        static const char *const seeded[] = { "choices", "idle_trees", "idle_forest" };
+        const json_t *of_one = json_object_get(json, seeded[method]),
+                     *of_other = json_object_get(differing, seeded[method]);
+        g_assert_true(of_one != NULL && !json_is_null(of_one));
+        g_assert_false(json_equal(of_one, of_other));
     }
 }
 
@@ -374,7 +377,7 @@ static double width(const IfmPredictedLatency *predicted)
 
 static void test_unknown(void)
 {
-    g_autoptr(IfmLatencyModel) model = train(&small_law, IFM_LEARN_BOOSTED, 1);
+    g_autoptr(IfmLatencyModel) model = train(&small_law, IFM_LEARN_CHOSEN, 1);
     IfmKernelSample known = conv(64, 28), unknown = known, related = known, outside = conv(64, 400);
     IfmPredictedLatency at_known, at_unknown, at_related, at_outside;
     unknown.op_type = "Einsum_Tanh";
@@ -397,7 +400,7 @@ static void test_unknown(void)
 
 static void test_load(void)
 {
-    g_autoptr(IfmLatencyModel) model = train(&small_law, IFM_LEARN_BOOSTED, 1);
+    g_autoptr(IfmLatencyModel) model = train(&small_law, IFM_LEARN_CHOSEN, 1);
     const IfmKernelSample kernel = conv(64, 28);
     const double copying[] = { 0.6 }, unknown[] = { (double)NAN };
     IfmPredictedLatency idle, shared, with_copies, without, given;
@@ -426,7 +429,7 @@ static void test_load(void)
 static void test_load_intervals(void)
 {
     const Law fresh_law = { .n_kernels = 120, .n_visits = 1, .spread = 0.03, .loads = TRUE, .seed = 77 };
-    g_autoptr(IfmLatencyModel) model = train(&small_law, IFM_LEARN_BOOSTED, 1);
+    g_autoptr(IfmLatencyModel) model = train(&small_law, IFM_LEARN_CHOSEN, 1);
     g_autoptr(IfmKernelSamples) fresh = law_samples(&fresh_law);
     gsize n = 0, n_inside = 0;
     for (gsize i = 0; i < ifm_kernel_samples_n(fresh); i++)
@@ -727,7 +730,7 @@ static void test_out_of_range(void)
     g_assert_error(error, IFM_ERROR, IFM_ERROR_INVALID);
     g_assert_true(g_str_has_prefix(error->message, "law.csv: latencies are too far apart to learn from: model."));
     g_assert_nonnull(strstr(error->message, "expected"));
-    g_autoptr(IfmLatencyModel) model = train(&small_law, IFM_LEARN_BOOSTED, 1);
+    g_autoptr(IfmLatencyModel) model = train(&small_law, IFM_LEARN_CHOSEN, 1);
     g_clear_error(&error);
     ifm_latency_model_set_overhead(model, -1);
     g_assert_false(ifm_latency_model_write(model, "/no/such/folder/m.json", &error));
@@ -748,7 +751,7 @@ static void test_xgboost_message(void)
     learn_table_init(&table, 1);
     g_array_append_vals(table.x, rows, 2);
     g_array_append_vals(table.y, y, 2);
-    g_assert_false(learn_trees_train(&trees, &table, LEARN_IDLE, &options, gains, &error));
+    g_assert_false(learn_trees_train(&trees, &table, LEARN_IDLE, IFM_LEARN_BOOSTED, &options, gains, &error));
     g_assert_error(error, IFM_ERROR, IFM_ERROR_FAILED);
     g_assert_true(g_str_has_prefix(error->message, "XGBoost: "));
     g_assert_null(strstr(error->message, "tack trace"));

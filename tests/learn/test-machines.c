@@ -205,7 +205,7 @@ static void test_evaluation(void)
             continue;
         n++;
         g_assert_cmpint(row->n, ==, 180);
-        if (g_str_equal(row->method, "boosted") || g_str_equal(row->method, "linear"))
+        if (g_str_equal(row->method, "chosen") || g_str_equal(row->method, "linear"))
             g_assert_cmpfloat(row->mape, <, 0.8);
     }
     g_assert_cmpuint(n, ==, 4);

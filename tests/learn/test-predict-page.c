@@ -170,9 +170,9 @@ static void test_titles(void)
     check_title(ifm_operator_errors_title(1, "Conv", 0.2, "Conv", 0.2), "Conv has a median error of 20 %");
     check_title(ifm_operator_errors_title(2, "Conv", 0.2, "Add", 0.05),
                 "The median error of Conv is 20 %, that of Add 5 %");
-    check_title(ifm_train_title("kernels", "all", 0.08, NULL, 0), "Not trained on kernels: the trees' MAPE is 8 % on all");
+    check_title(ifm_train_title("kernels", "all", 0.08, NULL, 0), "Not trained on kernels: the model's MAPE is 8 % on all");
     check_title(ifm_train_title("kernels", "all", 0.08, "linear", 0.2),
-                "Not trained on kernels: the trees' MAPE is 8 % on all, that of the best baseline, linear, 20 %");
+                "Not trained on kernels: the model's MAPE is 8 % on all, that of the best baseline, linear, 20 %");
 }
 
 int main(int argc, char **argv)

@@ -1,0 +1,257 @@
+#include "law.h"
+
+/* --- what is learnt, and what it is judged by --------------------------------------------------------------------------
+ */
+
+/* Of a row's wall times and its processor time. NaN: not known */
+static void test_labels(void)
+{
+    const double none = (double)NAN;
+    static const double mean_ms = 8;
+    const struct
+    {
+        double threads, cpu_ms, undisturbed_ms, median_ms, target_ms, latency_ms;
+    } rows[] = {
+        { 1, 4, 5, 6, 4, 5 },       { none, 4, 5, 6, 4, 5 },       { 2, 4, 5, 6, 5, 5 },
+        { 1, none, 5, 6, 5, 5 },    { 1, 0, 5, 6, 5, 5 },          { 1, 4, none, 6, 4, 6 },
+        { 1, 4, none, none, 4, 8 }, { 1, none, none, none, 8, 8 }, { 4, 4, none, 6, 6, 6 },
+    };
+    for (gsize i = 0; i < G_N_ELEMENTS(rows); i++)
+    {
+        g_autoptr(IfmKernelSamples) samples = ifm_kernel_samples_new(NULL);
+        g_auto(LearnCases) cases = { 0 };
+        IfmKernelSample sample;
+        ifm_kernel_sample_init(&sample);
+        sample.kernel_id = "k";
+        sample.op_type = "Relu";
+        sample.input_shape = "1x4";
+        sample.latency_ms = mean_ms;
+        sample.threads = rows[i].threads;
+        sample.cpu_ms = rows[i].cpu_ms;
+        sample.undisturbed_ms = rows[i].undisturbed_ms;
+        sample.median_ms = rows[i].median_ms;
+        ifm_kernel_samples_add(samples, &sample);
+        sample.load_kind = IFM_LOAD_GEMM;
+        sample.load_cores = IFM_LOAD_CORES_SAME;
+        sample.load_level = 0.5;
+        sample.latency_ms = 3 * mean_ms;
+        ifm_kernel_samples_add(samples, &sample);
+        g_assert_true(learn_cases_init(&cases, samples, &(const IfmLearnOptions){ 0 }, NULL));
+        g_assert_cmpuint(cases.cases->len, ==, 2);
+        g_assert_cmpfloat(learn_case(&cases, 0)->target_ns, ==, rows[i].target_ms * 1e6);
+        g_assert_cmpfloat(learn_case(&cases, 0)->latency_ns, ==, rows[i].latency_ms * 1e6);
+        /* beside a load it is a slow-down of means, whatever else is known */
+        g_assert_cmpfloat(learn_case(&cases, 1)->slow_down, ==, 3);
+        g_assert_cmpfloat(learn_case(&cases, 1)->latency_ns, ==, 3 * mean_ms * 1e6);
+    }
+}
+
+/* The noise is of wall times, which predictions are judged by: two visits of equal processor time still differ. */
+static void test_noise_is_of_wall(void)
+{
+    g_autoptr(IfmKernelSamples) samples = ifm_kernel_samples_new(NULL);
+    g_auto(LearnCases) cases = { 0 };
+    for (int visit = 0; visit < 2; visit++)
+    {
+        IfmKernelSample sample;
+        ifm_kernel_sample_init(&sample);
+        sample.kernel_id = "k";
+        sample.op_type = "Relu";
+        sample.input_shape = "1x4";
+        sample.visit = visit;
+        sample.cpu_ms = 1;
+        sample.latency_ms = sample.undisturbed_ms = visit == 0 ? 1 : 1.25;
+        ifm_kernel_samples_add(samples, &sample);
+    }
+    g_assert_true(learn_cases_init(&cases, samples, &(const IfmLearnOptions){ 0 }, NULL));
+    g_assert_cmpfloat_with_epsilon(cases.noise.mean, 0.2, 1e-12);
+}
+
+/* --- which way is chosen ------------------------------------------------------------------------------------------------
+ */
+
+/* Kind: so many kernels of an operator whose latency is a line through FLOP and bytes, or is not. @layout: of every second
+ * one, which takes @slower times as long */
+typedef struct
+{
+    const char *op_type;
+    guint n;
+    gboolean is_line;
+    double layout, slower;
+} Kind;
+
+static double kind_ns(const Kind *kind, const IfmKernelSample *sample)
+{
+    const double line = 800 + sample->flop / 60 + learn_bytes(sample) / 9, channels = sample->features.channels;
+    return (kind->is_line ? line : line * (1 + 40 / channels)) * (sample->features.layout > 0 ? 1 : kind->slower);
+}
+
+static IfmKernelSamples *kinds_samples(const Kind *kinds, gsize n_kinds, double spread)
+{
+    IfmKernelSamples *samples = ifm_kernel_samples_new(NULL);
+    g_autoptr(GRand) random = g_rand_new_with_seed(17);
+    for (gsize kind = 0; kind < n_kinds; kind++)
+        for (guint i = 0; i < kinds[kind].n; i++)
+        {
+            g_autofree char *id = g_strdup_printf("%s %u", kinds[kind].op_type, i);
+            IfmKernelSample sample;
+            ifm_kernel_sample_init(&sample);
+            law_shape(&sample, random, g_str_has_prefix(kinds[kind].op_type, "Conv"));
+            sample.features.layout = i % 2 == 1 ? kinds[kind].layout : 0;
+            sample.kernel_id = id;
+            sample.op_type = kinds[kind].op_type;
+            sample.input_shape = "1xCxHxW";
+            sample.threads = 1;
+            sample.latency_ms = kind_ns(&kinds[kind], &sample) * law_noise(random, spread) / 1e6;
+            ifm_kernel_samples_add(samples, &sample);
+        }
+    return samples;
+}
+
+static const Kind kinds[] = { { "Add", 60, TRUE, 0, 1 },       { "Conv_Relu", 80, FALSE, 1, 4 },
+                              { "Conv_Clip", 12, TRUE, 0, 1 }, { "Conv_Tanh", 12, TRUE, 0, 1 },
+                              { "Softmax", 5, TRUE, 0, 1 },    { "Gather", 4, TRUE, 0, 1 } };
+
+static IfmLatencyModel *train(int method)
+{
+    g_autoptr(GError) error = NULL;
+    g_autoptr(IfmKernelSamples) samples = kinds_samples(kinds, G_N_ELEMENTS(kinds), 0.02);
+    IfmLearnOptions options = law_options();
+    options.method = method;
+    IfmLatencyModel *model = ifm_learn_train(samples, &options, &error);
+    g_assert_no_error(error);
+    return model;
+}
+
+static const IfmOperatorChoice *choice_of(const IfmLatencyModelInfo *info, const char *name)
+{
+    for (guint i = 0; i < info->choices->len; i++)
+        if (g_str_equal(((const IfmOperatorChoice *)info->choices->pdata[i])->name, name))
+            return info->choices->pdata[i];
+    g_error("no choice of %s", name);
+}
+
+/* Never worse than a line in cross-validation; few kernels are chosen for together. */
+static void test_choice(void)
+{
+    g_autoptr(IfmLatencyModel) model = train(IFM_LEARN_CHOSEN);
+    IfmLatencyModelInfo info;
+    ifm_latency_model_info(model, &info);
+    g_assert_cmpuint(info.choices->len, ==, G_N_ELEMENTS(kinds));
+    for (guint i = 0; i < info.choices->len; i++)
+    {
+        const IfmOperatorChoice *choice = info.choices->pdata[i];
+        g_assert_cmpfloat(choice->mape, <=, choice->linear);
+    }
+    g_assert_cmpstr(choice_of(&info, "Add")->group, ==, "Add");
+    g_assert_cmpstr(choice_of(&info, "Conv_Clip")->group, ==, "other Conv");
+    g_assert_cmpint(choice_of(&info, "Conv_Tanh")->n, ==, 24);
+    g_assert_cmpstr(choice_of(&info, "Gather")->group, ==, "others");
+    g_assert_cmpfloat(choice_of(&info, "Add")->mape, <, 0.03);
+    g_assert_cmpfloat(choice_of(&info, "Conv_Relu")->mape, <, 0.3 * choice_of(&info, "Conv_Relu")->linear);
+    g_autofree char *text = ifm_operator_choice_text(choice_of(&info, "Add"));
+    g_assert_true(g_str_has_prefix(text, learn_way_words[choice_of(&info, "Add")->first]));
+}
+
+/* A method that is asked for is taken for all. */
+static void test_forced(void)
+{
+    static const LearnWay ways[] = { [IFM_LEARN_BOOSTED] = LEARN_BY_TREES, [IFM_LEARN_FOREST] = LEARN_BY_FOREST };
+    for (int method = IFM_LEARN_BOOSTED; method < IFM_N_LEARN_METHODS; method++)
+    {
+        g_autoptr(IfmLatencyModel) model = train(method);
+        for (guint i = 0; i < model->choices->len; i++)
+        {
+            const IfmOperatorChoice *choice = model->choices->pdata[i];
+            g_assert_cmpint(choice->first, ==, ways[method]);
+            g_assert_cmpint(choice->second, ==, ways[method]);
+        }
+        g_assert_cmpuint(model->idle.n_features > 0, ==, method == IFM_LEARN_BOOSTED);
+        g_assert_cmpuint(model->forest.n_features > 0, ==, method == IFM_LEARN_FOREST);
+    }
+}
+
+/* Two implementations under one name are told apart by the layout alone; where that is not known, either may be meant. */
+static void test_parts(void)
+{
+    g_autoptr(IfmLatencyModel) model = train(IFM_LEARN_CHOSEN);
+    g_autoptr(GRand) random = g_rand_new_with_seed(5);
+    for (int i = 0; i < 20; i++)
+    {
+        IfmKernelSample kernel;
+        IfmPredictedLatency plain, blocked, unknown;
+        ifm_kernel_sample_init(&kernel);
+        law_shape(&kernel, random, TRUE);
+        kernel.op_type = "Conv_Relu";
+        kernel.threads = 1;
+        ifm_latency_model_predict(model, &kernel, NULL, &plain);
+        kernel.features.layout = 1;
+        ifm_latency_model_predict(model, &kernel, NULL, &blocked);
+        kernel.features.layout = (double)NAN;
+        ifm_latency_model_predict(model, &kernel, NULL, &unknown);
+        g_assert_cmpfloat(plain.latency_ns / blocked.latency_ns, >, 2.5);
+        g_assert_true(isfinite(unknown.latency_ns) && unknown.latency_ns > 0);
+    }
+}
+
+/* Rows of older files lack what tells kernels apart: they still train, and predict kernels of which it is known. */
+static void test_old_columns(void)
+{
+    g_autoptr(GError) error = NULL;
+    g_autoptr(IfmKernelSamples) samples = kinds_samples(kinds, 2, 0.02), old = ifm_kernel_samples_new(NULL);
+    for (gsize i = 0; i < ifm_kernel_samples_n(samples); i++)
+    {
+        IfmKernelSample sample = *ifm_kernel_samples_at(samples, i);
+        IfmKernelFeatures *features = &sample.features;
+        features->inputs = features->axis = features->order = features->reduced = features->run = (double)NAN;
+        features->layout = features->domain = (double)NAN;
+        ifm_kernel_samples_add(old, &sample);
+    }
+    const IfmLearnOptions options = law_options();
+    g_autoptr(IfmLatencyModel) model = ifm_learn_train(old, &options, &error);
+    g_assert_no_error(error);
+    IfmPredictedLatency predicted;
+    ifm_latency_model_predict(model, ifm_kernel_samples_at(samples, 0), NULL, &predicted);
+    g_assert_true(predicted.known && predicted.in_range);
+    g_assert_cmpfloat(fabs(predicted.latency_ns / ifm_kernel_samples_at(samples, 0)->latency_ms / 1e6 - 1), <, 0.2);
+}
+
+/* On what was not trained on, an operator of many rows is about as good as its best baseline, and has a row of its own. */
+static void test_held_out(void)
+{
+    g_autoptr(GError) error = NULL;
+    g_autoptr(IfmKernelSamples) samples = kinds_samples(kinds, 2, 0.02);
+    const IfmLearnOptions options = law_options();
+    g_autoptr(GPtrArray) errors = ifm_learn_evaluate(samples, &options, &error);
+    g_assert_no_error(error);
+    for (gsize kind = 0; kind < 2; kind++)
+    {
+        g_autofree char *part = g_strconcat(IFM_LEARN_OPERATOR_PREFIX, kinds[kind].op_type, NULL);
+        double own = (double)NAN, best = (double)INFINITY;
+        for (guint i = 0; i < errors->len; i++)
+        {
+            const IfmLearnError *row = errors->pdata[i];
+            if (!g_str_equal(row->part, part) || !g_str_equal(row->protocol, "held-out configurations"))
+                continue;
+            g_assert_cmpint(row->n, ==, kinds[kind].n);
+            if (g_str_equal(row->method, "chosen"))
+                own = row->mape;
+            else
+                best = fmin(best, row->mape);
+        }
+        g_assert_cmpfloat(own, <=, 1.05 * best);
+    }
+}
+
+int main(int argc, char **argv)
+{
+    g_test_init(&argc, &argv, NULL);
+    g_test_add_func("/ways/labels", test_labels);
+    g_test_add_func("/ways/noise-is-of-wall", test_noise_is_of_wall);
+    g_test_add_func("/ways/choice", test_choice);
+    g_test_add_func("/ways/forced", test_forced);
+    g_test_add_func("/ways/parts", test_parts);
+    g_test_add_func("/ways/old-columns", test_old_columns);
+    g_test_add_func("/ways/held-out", test_held_out);
+    return g_test_run();
+}
