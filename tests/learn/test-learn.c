@@ -377,7 +377,7 @@ static double width(const IfmPredictedLatency *predicted)
 
 static void test_unknown(void)
 {
-    g_autoptr(IfmLatencyModel) model = train(&small_law, IFM_LEARN_CHOSEN, 1);
+    g_autoptr(IfmLatencyModel) model = train(&small_law, IFM_LEARN_BOOSTED, 1);
     IfmKernelSample known = conv(64, 28), unknown = known, related = known, outside = conv(64, 400);
     IfmPredictedLatency at_known, at_unknown, at_related, at_outside;
     unknown.op_type = "Einsum_Tanh";
@@ -400,7 +400,7 @@ static void test_unknown(void)
 
 static void test_load(void)
 {
-    g_autoptr(IfmLatencyModel) model = train(&small_law, IFM_LEARN_CHOSEN, 1);
+    g_autoptr(IfmLatencyModel) model = train(&small_law, IFM_LEARN_BOOSTED, 1);
     const IfmKernelSample kernel = conv(64, 28);
     const double copying[] = { 0.6 }, unknown[] = { (double)NAN };
     IfmPredictedLatency idle, shared, with_copies, without, given;
@@ -429,7 +429,7 @@ static void test_load(void)
 static void test_load_intervals(void)
 {
     const Law fresh_law = { .n_kernels = 120, .n_visits = 1, .spread = 0.03, .loads = TRUE, .seed = 77 };
-    g_autoptr(IfmLatencyModel) model = train(&small_law, IFM_LEARN_CHOSEN, 1);
+    g_autoptr(IfmLatencyModel) model = train(&small_law, IFM_LEARN_BOOSTED, 1);
     g_autoptr(IfmKernelSamples) fresh = law_samples(&fresh_law);
     gsize n = 0, n_inside = 0;
     for (gsize i = 0; i < ifm_kernel_samples_n(fresh); i++)
@@ -730,7 +730,7 @@ static void test_out_of_range(void)
     g_assert_error(error, IFM_ERROR, IFM_ERROR_INVALID);
     g_assert_true(g_str_has_prefix(error->message, "law.csv: latencies are too far apart to learn from: model."));
     g_assert_nonnull(strstr(error->message, "expected"));
-    g_autoptr(IfmLatencyModel) model = train(&small_law, IFM_LEARN_CHOSEN, 1);
+    g_autoptr(IfmLatencyModel) model = train(&small_law, IFM_LEARN_BOOSTED, 1);
     g_clear_error(&error);
     ifm_latency_model_set_overhead(model, -1);
     g_assert_false(ifm_latency_model_write(model, "/no/such/folder/m.json", &error));
