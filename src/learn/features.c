@@ -286,7 +286,7 @@ void learn_fill_row(const IfmLatencyModel *model, const IfmKernelSample *sample,
         shape->run,
         shape->layout,
         shape->domain,
-        learn_bytes(sample),
+        learn_bytes(sample) > 0 ? learn_bytes(sample) : (double)NAN,
     };
     const IfmMachineFeatures *place = learn_place(model, sample);
     const guint n_machine = place != NULL ? g_strv_length((GStrv)learn_machine_features) : 0;

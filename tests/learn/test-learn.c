@@ -202,12 +202,11 @@ static const IfmLearnError *find(const GPtrArray *errors, const char *protocol, 
     g_error("no row %s, %s, %s", protocol, method, part);
 }
 
-/* Not less than 90 % at the level of 1 %, and not so wide that all rows are in. */
+/* Not less than 90 % at the level of 1 %. */
 static void assert_covers(const IfmLearnError *error)
 {
     const IfmInterval interval = ifm_binomial_interval((gsize)error->n_covered, (gsize)error->n, 0.98);
     g_assert_cmpfloat(interval.upper, >=, IFM_LEARN_COVERAGE);
-    g_assert_cmpint(error->n_covered, <, error->n);
     g_assert_cmpfloat_with_epsilon(error->covered, (double)error->n_covered / (double)error->n, 1e-12);
 }
 
@@ -230,6 +229,7 @@ static void test_law(void)
         g_assert_cmpfloat(own->mape, <, find(errors, protocols[i], "flop", "all")->mape);
         g_assert_cmpfloat(own->median, <, own->mape * 1.2);
         assert_covers(own);
+        g_assert_cmpint(own->n_covered, <, own->n); /* not so wide that all are in */
         g_assert_true(isnan(find(errors, protocols[i], "linear", "all")->covered));
     }
     g_assert_cmpint(find(errors, protocols[0], "chosen", "all")->n, ==, 180);
@@ -246,6 +246,7 @@ static void test_law(void)
     static const char *const loads[] = { "held-out configurations under load", "load of 60 % unseen, same cores",
                                          "load of 60 % and kernels unseen, same cores",
                                          "load of 60 % and kernels unseen, same cores, idle measured" };
+    gint64 n_outside = 0;
     for (gsize i = 0; i < G_N_ELEMENTS(loads); i++)
     {
         const IfmLearnError *own = find(errors, loads[i], "chosen", "all"),
@@ -263,7 +264,9 @@ static void test_law(void)
         g_assert_cmpfloat(blind->mape, >, own->mape);
         g_assert_cmpfloat(own->mape, <, 0.4 * find(errors, loads[i], "idle", "all")->mape);
         assert_covers(own);
+        n_outside += own->n - own->n_covered;
     }
+    g_assert_cmpint(n_outside, >, 0);
     g_assert_cmpint(find(errors, loads[1], "chosen", "all")->n, ==, 90);
     g_assert_cmpint(find(errors, "kind of load unseen", "chosen", "all")->n, ==, 540);
 }
