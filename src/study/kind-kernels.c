@@ -506,7 +506,8 @@ static GPtrArray *list_round(const KernelAxes *axes, gint64 round)
 }
 
 /* All kernels of a round once a visit, in another order each time. Which of them come under load, in each visit, is drawn
- * from those of the first round, in which whole models are measured, too. */
+ * from those of the first round. In that whole models are measured, too: their runs are long, and one visit under load is
+ * enough. */
 static void span_device(IfmStudy *study, int phase, IfmStudyDevice *device, gint64 threads, gint64 round)
 {
     const KernelAxes *axes = study->own;
@@ -531,7 +532,8 @@ static void span_device(IfmStudy *study, int phase, IfmStudyDevice *device, gint
         }
         for (guint i = 0; round == 1 && i < axes->held_out->len; i++)
             add_visit(study, phase, device,
-                      (Visit){ .model = axes->held_out->pdata[i], .visit = visit, .threads = threads }, conditions, random);
+                      (Visit){ .model = axes->held_out->pdata[i], .visit = visit, .threads = threads },
+                      visit == 1 ? conditions : idle, random);
     }
 }
 
