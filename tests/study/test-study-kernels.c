@@ -132,7 +132,8 @@ static void test_run(Fixture *fixture, gconstpointer data)
     IfmCampaignProgress result;
     if (!run_study(fixture, study, &result))
         return;
-    const gsize n_kernels = 8, n_models = 1; /* each twice, two kernels in both visits under load, too, and the model in one */
+    const gsize n_kernels = 8,
+                n_models = 1; /* each twice, two kernels in both visits under load, too, and the model in one */
     g_assert_cmpuint(result.n_cases, ==, 2 * (n_kernels + n_models) + 2 * 2 + n_models);
     g_assert_cmpuint(result.n_measured, ==, result.n_cases);
     g_assert_cmpuint(result.n_failed, ==, 0);
