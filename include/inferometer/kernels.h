@@ -19,8 +19,8 @@ typedef struct IfmKernelRecord IfmKernelRecord;
 
 /**
  * IfmKernelRecords: of one model on one device. @model: what it is called    @source: "zoo:resnet18,size=64", or the file
- * that it was read from    @model_digest: of the model as written    @settings: its bindings and
- * threads, "batch=1, threads=1"    @level: "all" of a saved graph; "compiled" where the runtime
+ * that it was read from    @model_digest: of the model as written    @settings: sizes of its free
+ * dimensions, "batch=1, height=64"    @level: "all" of a saved graph; "compiled" where the runtime
  * names what went into its nodes    @processor: its name: the graph of another one may differ
  * @n_folded: nodes of the model that the runtime computed beforehand    @uncovered: names of the model's nodes that are in
  * no kernel, and whose results are needed    @n_covered_twice: nodes that several kernels cover

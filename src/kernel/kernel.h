@@ -226,8 +226,9 @@ IfmKernelRecords *ifm_kernel_records_failed(const char *word, const GError *why)
  * sizes that are none. */
 GPtrArray *ifm_kernel_records_open_each(const char *const *words, const IfmKernelOptions *options, GError **error);
 
-/** ifm_kernel_records_place: (transfer full) what a command line calls their model; NULL where it is not there. */
-char *ifm_kernel_records_place(const IfmKernelRecords *records);
+/** ifm_kernel_records_command: (transfer full) A command for their model with the sizes that it had; NULL where the model
+ * is not there. @verb: "kernels extract"; then the words behind the model, and NULL */
+char *ifm_kernel_records_command(const IfmKernelRecords *records, const char *verb, ...) G_GNUC_NULL_TERMINATED;
 
 IfmKernelRecords *ifm_kernel_records_from_json(const json_t *json, const char *where, GError **error);
 

@@ -7,6 +7,7 @@
 #include <document/summary.h>
 #include <document/words.h>
 #include <kernel/kernel.h>
+#include <zoo/zoo.h>
 
 #define DIGEST_DIGITS 8
 
@@ -233,14 +234,49 @@ static GArray *names_of(const GArray *distinct)
 /* --- the pages ----------------------------------------------------------------------------------------------------------
  */
 
-/* The command that extracts what is listed, by the model's source; NULL where that is not there. (transfer full) */
+/* What a command line calls their model; NULL where it is not there. (transfer full) */
+static char *place_of(const IfmKernelRecords *records)
+{
+    const char *source = records->source != NULL ? records->source : "";
+    g_autofree char *folder = g_get_current_dir(), *here = g_strconcat(folder, "/", NULL);
+    const gboolean is_zoo = g_str_has_prefix(source, IFM_ZOO_PREFIX);
+    const char *before = is_zoo ? IFM_ZOO_PREFIX : here;
+    if (!is_zoo && !g_file_test(source, G_FILE_TEST_EXISTS))
+        return NULL;
+    return g_strdup(source + (g_str_has_prefix(source, before) ? strlen(before) : 0));
+}
+
+char *ifm_kernel_records_command(const IfmKernelRecords *records, const char *verb, ...)
+{
+    g_autofree char *place = place_of(records);
+    g_auto(GStrv) verbs = g_strsplit(verb, " ", -1),
+                  sizes = g_strsplit(records->settings != NULL ? records->settings : "", ", ", -1);
+    g_autoptr(GPtrArray) words = g_ptr_array_new();
+    va_list list;
+    if (place == NULL)
+        return NULL;
+    for (char **word = verbs; *word != NULL; word++)
+        g_ptr_array_add(words, *word);
+    g_ptr_array_add(words, place);
+    for (char **size = sizes; *size != NULL; size++)
+    {
+        g_ptr_array_add(words, (gpointer) "--dim");
+        g_ptr_array_add(words, *size);
+    }
+    va_start(list, verb);
+    for (const char *word; (word = va_arg(list, const char *)) != NULL;)
+        g_ptr_array_add(words, (gpointer)word);
+    va_end(list);
+    g_ptr_array_add(words, NULL);
+    return ifm_say_words((const char *const *)words->pdata);
+}
+
+/* The command that extracts what is listed. (transfer full) */
 static char *extraction_of(const IfmKernelRecords *records)
 {
-    g_autofree char *place = ifm_kernel_records_place(records);
     const gboolean is_usual = g_strcmp0(records->device, "onnxruntime:CPU") == 0;
-    return place != NULL ? ifm_say_command("kernels", "extract", place, "-o", "kernels", is_usual ? NULL : "-d",
-                                           records->device, NULL)
-                         : NULL;
+    return ifm_kernel_records_command(records, "kernels extract", "-o", "kernels", is_usual ? NULL : "-d", records->device,
+                                      NULL);
 }
 
 /* How many kernels there are, of how many it is known which nodes they cover, and what none of them covers. */

@@ -348,14 +348,3 @@ GPtrArray *ifm_kernel_records_open_each(const char *const *words, const IfmKerne
     }
     return g_steal_pointer(&all);
 }
-
-char *ifm_kernel_records_place(const IfmKernelRecords *records)
-{
-    const char *source = records->source != NULL ? records->source : "";
-    g_autofree char *folder = g_get_current_dir(), *here = g_strconcat(folder, "/", NULL);
-    const gboolean is_zoo = g_str_has_prefix(source, IFM_ZOO_PREFIX);
-    const char *before = is_zoo ? IFM_ZOO_PREFIX : here;
-    if (!is_zoo && !g_file_test(source, G_FILE_TEST_EXISTS))
-        return NULL;
-    return g_strdup(source + (g_str_has_prefix(source, before) ? strlen(before) : 0));
-}

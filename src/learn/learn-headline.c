@@ -97,8 +97,7 @@ void ifm_predict_add_headline(IfmDocument *document, const IfmPredictReport *rep
     const IfmKernelRecords *records = longest->records;
     const IfmLatencyModelInfo *place = longest->place;
     const char *device = place != NULL ? place->device : records->device;
-    g_autofree char *where = ifm_kernel_records_place(records),
-                    *command = where != NULL ? ifm_say_command("profile", where, "-d", device, NULL) : NULL;
+    g_autofree char *command = ifm_kernel_records_command(records, "profile", "-d", device, NULL);
     ifm_document_subject(document, "%s · %s", records->model, device);
     say_prediction(document, longest, n);
     if (isnan(longest->measured_ns))
@@ -153,8 +152,9 @@ static void say_worst(IfmDocument *document, const Errors *errors)
                     *less = ifm_say_per_cent(without), *now = ifm_say_per_cent(mean),
                     *gain = isfinite(without) ? g_strdup_printf("without it the MAPE is %s, not %s", less, now) : NULL;
     const char *model = errors->worst->model;
-    g_autofree char *place = errors->worst->records != NULL ? ifm_kernel_records_place(errors->worst->records) : NULL;
-    g_autofree char *command = place != NULL ? ifm_say_command("kernels", "extract", place, "-o", "kernels", NULL) : NULL;
+    const IfmKernelRecords *records = errors->worst->records;
+    g_autofree char *command =
+        records != NULL ? ifm_kernel_records_command(records, "kernels extract", "-o", "kernels", NULL) : NULL;
     if (why != NULL)
         ifm_document_next(document, command, gain, "Learn from the largest error, that of %s, %s: %s", model, off, why);
 }

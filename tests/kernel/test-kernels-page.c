@@ -89,6 +89,10 @@ static void test_next(void)
     records->device = g_strdup("openvino:CPU");
     g_autofree char *there = summary_line(ifm_kernels_document(all, 1));
     g_assert_nonnull(strstr(there, "inferometer kernels extract / -o kernels -d openvino:CPU"));
+    g_free(records->settings);
+    records->settings = g_strdup("N=2, height + 1=64");
+    g_autofree char *sized = summary_line(ifm_kernels_document(all, 1));
+    g_assert_nonnull(strstr(sized, "kernels extract / --dim N=2 --dim 'height + 1=64' -o kernels -d openvino:CPU"));
     g_free(records->source);
     records->source = g_strdup("/gone.onnx");
     g_autofree char *gone = summary_line(ifm_kernels_document(all, 1));
