@@ -346,9 +346,10 @@ gboolean learn_is_learnt(const char *column);
 /* learn_time_sharing: the slow-down by sharing the cores alone. The scheduler gives a kernel what others leave, and at
  * least an even share. NULL: no load */
 double learn_time_sharing(const IfmLoadState *load);
-/* learn_competitors: how many tasks compete for cores while these are busy. @running: that run or wait, NaN: not known
- * @busy: sum over cores    @pressure: share of the time that some task waits, NaN: not known */
-double learn_competitors(double running, double busy, double pressure);
+/* learn_competitors: how many compete for cores while these are busy. @running: tasks that run or wait, NaN: not known
+ * @busy: sum over cores    @pressure: share of the time that some task waits, NaN: not known    @groups: of tasks, which
+ * have even shares, NaN: tasks have them */
+double learn_competitors(double running, double busy, double pressure, double groups);
 /* learn_case_load: of a case, with so much known. @metrics: (out) [IFM_SAMPLES_MAX_METRICS] */
 IfmLoadState learn_case_load(const LearnCases *cases, const LearnCase *one, LearnKnown known, double *metrics);
 /* learn_place: that a sample is predicted for: its own, or the model's; NULL: the model is of one.    learn_place_bound:

@@ -229,10 +229,11 @@ static Busy find_busy(const json_t *values, const int *cores, gsize n_cores, dou
 /* So much waiting is none: looks at a load that is busy for a part of the time find it running more or less often. */
 #define LEAST_PRESSURE 0.05
 
-double learn_competitors(double running, double busy, double pressure)
+double learn_competitors(double running, double busy, double pressure, double groups)
 {
     const double waiting = pressure < LEAST_PRESSURE ? 0 : MAX(running - busy, isnan(pressure) ? 0 : pressure);
-    return busy > 0 && waiting > 0 ? 1 + waiting / busy : 1;
+    const double tasks = busy > 0 && waiting > 0 ? 1 + waiting / busy : 1;
+    return isnan(groups) ? tasks : CLAMP(groups, 1, tasks);
 }
 
 /* NULL: one of them is not among the values. (transfer full) */
@@ -266,7 +267,8 @@ double *ifm_load_state_live(const IfmLatencyModel *model, const int *cores, gsiz
 {
     cpu_set_t before;
     const gboolean known = sched_getaffinity(0, sizeof before, &before) == 0, moved = move_to(cores, n_cores);
-    json_auto_t *look = ifm_metrics_look(NULL, window_ns);
+    json_auto_t *groups = ifm_metrics_groups(NULL), *look = ifm_metrics_look(NULL, window_ns),
+                *groups_after = ifm_metrics_groups(NULL);
     const json_t *values = json_object_get(look, "values");
     const Busy busy = find_busy(values, cores, n_cores, ifm_member_number(values, "own"));
     double *metrics = moved ? pick_metrics(model, values) : NULL;
@@ -278,7 +280,8 @@ double *ifm_load_state_live(const IfmLatencyModel *model, const int *cores, gsiz
                         .idle_ns = (double)NAN,
                         .metrics = metrics,
                         .competitors = learn_competitors(ifm_member_number(values, "running"), busy.sums[0] + busy.sums[1],
-                                                         ifm_member_number(values, "pressure_cpu")) };
+                                                         ifm_member_number(values, "pressure_cpu"),
+                                                         ifm_metrics_n_groups(groups, groups_after, window_ns)) };
     return metrics;
 }
 
@@ -298,7 +301,7 @@ gboolean ifm_load_state_prometheus(const char *url, const int *cores, gsize n_co
     if (!ifm_prometheus_busy(url, cores, n_cores, window_ns, &load->same, &load->other, error))
         return FALSE;
     const double busy = mean_of(url, "cpu_busy", window_ns) * mean_of(url, "cpu_count", window_ns);
-    load->competitors =
-        learn_competitors(mean_of(url, "tasks_running", window_ns), busy, mean_of(url, "pressure_cpu", window_ns));
+    load->competitors = learn_competitors(mean_of(url, "tasks_running", window_ns), busy,
+                                          mean_of(url, "pressure_cpu", window_ns), (double)NAN);
     return TRUE;
 }

@@ -134,6 +134,23 @@ static double copy_rate(void)
     return rates[N_PROBES / 2] > 0 ? rates[N_PROBES / 2] : (double)NAN;
 }
 
+#define JIFFY_NS 1e7
+#define LEAST_USE 0.1
+
+double ifm_metrics_n_groups(const json_t *before, const json_t *after, gint64 window_ns)
+{
+    double n = 0;
+    const char *key;
+    json_t *value;
+    json_object_foreach((json_t *)after, key, value)
+    {
+        const json_t *then = json_object_get(before, key);
+        const gint64 used = json_integer_value(value) - json_integer_value(then);
+        n += then != NULL && (double)used * JIFFY_NS >= LEAST_USE * (double)window_ns;
+    }
+    return before != NULL && after != NULL ? n : (double)NAN;
+}
+
 /* Sleeps. Returns: the mean number of tasks that ran or waited meanwhile, without this one; NaN: not known */
 static double watch_running(const char *root, gint64 window_us)
 {

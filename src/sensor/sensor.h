@@ -265,6 +265,17 @@ json_t *ifm_metrics_end(IfmMetricWindow *window);
  */
 json_t *ifm_metrics_look(const char *root, gint64 window_ns);
 
+/**
+ * ifm_metrics_groups: What others have used of processors so far, in steps of 10 ms, where the kernel gives sessions, not
+ * tasks, even shares of a core (autogroups, as on most desktops): each other session, and each other process of ours.
+ * Returns: (transfer full) (nullable) NULL: tasks have even shares, or it is not known
+ */
+json_t *ifm_metrics_groups(const char *root);
+
+/** ifm_metrics_n_groups: How many of them used at least a tenth of a processor between two such looks, @window_ns apart.
+ * @before, @after: (nullable)    Returns: NaN where one is NULL */
+double ifm_metrics_n_groups(const json_t *before, const json_t *after, gint64 window_ns);
+
 /* --- load, as Prometheus knows it ---------------------------------------------------------------------------------- */
 
 /*

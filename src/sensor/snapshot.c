@@ -190,7 +190,7 @@ static json_t *cpu_jiffies(const char *root)
 
 typedef struct
 {
-    gint64 pid, parent;
+    gint64 pid, parent, session;
     gint64 own, waited; /* jiffies of the process; of its children that ended and were waited for */
 } ProcessTimes;
 
@@ -204,13 +204,53 @@ static gboolean parse_process(const char *text, ProcessTimes *times)
     g_autofree char *pid = g_strndup(text, strcspn(text, " "));
     gint64 user, system, waited_user, waited_system;
     if (g_strv_length(words) < 15 || !ifm_sensor_parse_count(pid, &times->pid) ||
-        !ifm_sensor_parse_count(words[1], &times->parent) || !ifm_sensor_parse_count(words[11], &user) ||
-        !ifm_sensor_parse_count(words[12], &system) || !ifm_sensor_parse_count(words[13], &waited_user) ||
-        !ifm_sensor_parse_count(words[14], &waited_system))
+        !ifm_sensor_parse_count(words[1], &times->parent) || !ifm_sensor_parse_count(words[3], &times->session) ||
+        !ifm_sensor_parse_count(words[11], &user) || !ifm_sensor_parse_count(words[12], &system) ||
+        !ifm_sensor_parse_count(words[13], &waited_user) || !ifm_sensor_parse_count(words[14], &waited_system))
         return FALSE;
     times->own = user + system;
     times->waited = waited_user + waited_system;
     return TRUE;
+}
+
+/* (transfer full) ProcessTimes */
+static GArray *list_processes(const char *root)
+{
+    g_autoptr(GArray) pids = ifm_sensor_list(root, "proc", "");
+    GArray *processes = g_array_new(FALSE, FALSE, sizeof(ProcessTimes));
+    for (guint i = 0; i < pids->len; i++)
+    {
+        ProcessTimes times;
+        g_autofree char *stat = ifm_sensor_readf(root, "proc/%d/stat", g_array_index(pids, gint, i));
+        if (parse_process(stat, &times))
+            g_array_append_val(processes, times);
+    }
+    return processes;
+}
+
+json_t *ifm_metrics_groups(const char *root)
+{
+    const char *folder = root != NULL ? root : "/";
+    gint64 enabled = 0;
+    ProcessTimes self;
+    g_autofree char *text = ifm_sensor_read(folder, "proc/self/stat");
+    if (!ifm_sensor_read_int64(folder, &enabled, "proc/sys/kernel/sched_autogroup_enabled") || enabled != 1 ||
+        !parse_process(text, &self))
+        return NULL;
+    g_autoptr(GArray) processes = list_processes(folder);
+    json_t *groups = json_object();
+    for (guint i = 0; i < processes->len; i++)
+    {
+        const ProcessTimes *times = &g_array_index(processes, ProcessTimes, i);
+        const gboolean is_ours = times->session == self.session;
+        if (times->pid == self.pid)
+            continue;
+        g_autofree char *key =
+            g_strdup_printf("%s %" G_GINT64_FORMAT, is_ours ? "process" : "session", is_ours ? times->pid : times->session);
+        const gint64 sum = json_integer_value(json_object_get(groups, key)) + times->own + times->waited;
+        json_object_set_new(groups, key, json_integer(sum));
+    }
+    return groups;
 }
 
 static json_t *own_jiffies(const char *root)
@@ -219,15 +259,7 @@ static json_t *own_jiffies(const char *root)
     g_autofree char *text = ifm_sensor_read(root, "proc/self/stat");
     if (!parse_process(text, &self))
         return json_null();
-    g_autoptr(GArray) pids = ifm_sensor_list(root, "proc", "");
-    g_autoptr(GArray) processes = g_array_new(FALSE, FALSE, sizeof(ProcessTimes));
-    for (guint i = 0; i < pids->len; i++)
-    {
-        ProcessTimes times;
-        g_autofree char *stat = ifm_sensor_readf(root, "proc/%d/stat", g_array_index(pids, gint, i));
-        if (parse_process(stat, &times))
-            g_array_append_val(processes, times);
-    }
+    g_autoptr(GArray) processes = list_processes(root);
     gint64 sum = self.own + self.waited;
     g_autoptr(GHashTable) family = g_hash_table_new_full(g_int64_hash, g_int64_equal, g_free, NULL);
     g_hash_table_add(family, g_memdup2(&self.pid, sizeof self.pid));

@@ -145,11 +145,13 @@ static void test_competitors(void)
 {
     static const struct
     {
-        double running, busy, pressure, competitors;
-    } rows[] = { { 0, 0, 0, 1 },     { 1, 1, 0, 1 },   { 0.7, 0.6, 0.01, 1 }, { 3, 1, 1, 3 },   { 2, 1, NAN, 2 },
-                 { NAN, 1, NAN, 1 }, { 1.5, 1, 1, 2 }, { NAN, 1, 1, 2 },      { 6, 2, 0.9, 3 }, { NAN, 0, NAN, 1 } };
+        double running, busy, pressure, groups, competitors;
+    } rows[] = { { 0, 0, 0, NAN, 1 },   { 1, 1, 0, NAN, 1 },     { 0.7, 0.6, 0.01, NAN, 1 }, { 3, 1, 1, NAN, 3 },
+                 { 2, 1, NAN, NAN, 2 }, { NAN, 1, NAN, NAN, 1 }, { 1.5, 1, 1, NAN, 2 },      { NAN, 1, 1, NAN, 2 },
+                 { 6, 2, 0.9, NAN, 3 }, { NAN, 0, NAN, NAN, 1 }, { 8, 1, 1, 2, 2 },          { 8, 1, 1, 0, 1 },
+                 { 3, 1, 1, 5, 3 } };
     for (gsize i = 0; i < G_N_ELEMENTS(rows); i++)
-        g_assert_cmpfloat_with_epsilon(learn_competitors(rows[i].running, rows[i].busy, rows[i].pressure),
+        g_assert_cmpfloat_with_epsilon(learn_competitors(rows[i].running, rows[i].busy, rows[i].pressure, rows[i].groups),
                                        rows[i].competitors, 1e-12);
 }
 

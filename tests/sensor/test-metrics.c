@@ -4,6 +4,8 @@
 #include <sensor/sensor.h>
 #include <string.h>
 
+#include "folder.h"
+
 /* Windows over a recorded /proc whose counters are known at both ends. */
 
 typedef struct
@@ -106,11 +108,47 @@ static void test_look(void)
     }
 }
 
+#define STAT(pid, session, user, waited)                                                                                   \
+    pid " (a b) R 1 " pid " " session " 0 -1 0 0 0 0 0 " user " 0 " waited " 0 20 0 1 0 0"
+
+/* Where sessions have even shares, other sessions count once each, and processes of ours one by one; not who looks, nor who
+ * hardly ran. Where tasks have them, nothing. */
+static void test_groups(void)
+{
+    static const char *const files[] = { "proc/self/stat", "proc/1/stat", "proc/2/stat", "proc/3/stat",
+                                         "proc/4/stat",    "proc/5/stat", "proc/6/stat" };
+    static const char *const before[] = { STAT("1", "1", "5", "0"),  STAT("1", "1", "5", "0"), STAT("2", "1", "0", "0"),
+                                          STAT("3", "1", "7", "0"),  STAT("4", "4", "0", "0"), STAT("5", "4", "0", "10"),
+                                          STAT("6", "6", "100", "0") };
+    static const char *const after[] = { STAT("1", "1", "90", "0"), STAT("1", "1", "90", "0"), STAT("2", "1", "30", "0"),
+                                         STAT("3", "1", "30", "0"), STAT("4", "4", "20", "0"), STAT("5", "4", "0", "30"),
+                                         STAT("6", "6", "101", "0") };
+    const gint64 window_ns = G_GINT64_CONSTANT(300000000);
+    Machine machine;
+    machine_init(&machine);
+    for (gsize i = 0; i < G_N_ELEMENTS(files); i++)
+        put(&machine, files[i], before[i]);
+    g_assert_null(ifm_metrics_groups(machine.root));
+    put(&machine, "proc/sys/kernel/sched_autogroup_enabled", "1\n");
+    json_auto_t *first = ifm_metrics_groups(machine.root);
+    for (gsize i = 0; i < G_N_ELEMENTS(files); i++)
+        put(&machine, files[i], after[i]);
+    json_auto_t *second = ifm_metrics_groups(machine.root);
+    g_assert_cmpfloat(ifm_metrics_n_groups(first, second, window_ns), ==, 3); /* 2, 3, and the session 4 */
+    g_assert_cmpfloat(ifm_metrics_n_groups(first, first, window_ns), ==, 0);
+    g_assert_true(isnan(ifm_metrics_n_groups(NULL, second, window_ns)));
+    put(&machine, "proc/sys/kernel/sched_autogroup_enabled", "0\n");
+    g_assert_null(ifm_metrics_groups(machine.root));
+    remove_tree(machine.root);
+    g_free(machine.root);
+}
+
 int main(int argc, char **argv)
 {
     g_test_init(&argc, &argv, NULL);
     g_test_add_func("/metrics/busy", test_busy);
     g_test_add_func("/metrics/broken", test_broken);
     g_test_add_func("/metrics/look", test_look);
+    g_test_add_func("/metrics/groups", test_groups);
     return g_test_run();
 }
