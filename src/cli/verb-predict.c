@@ -88,9 +88,11 @@ IfmLatencyModel *cli_latency_model(const char *path, const char **device, GError
 
 /* The load of a word, and the word for the page. @metrics: (out) (transfer full) what the load borrows
  * (transfer full) NULL with an error */
-static char *load_of(const char *text, const IfmLatencyModel *model, const IfmDeviceSpec *spec, IfmLoadState *load,
-                     double **metrics, GError **error)
+static char *load_of(const Arguments *arguments, const IfmLatencyModel *model, const IfmDeviceSpec *spec,
+                     IfmLoadState *load, double **metrics, GError **error)
 {
+    const char *text = cli_text(arguments, "load");
+    const IfmPrometheusWait wait = { .budget_ns = cli_integer(arguments, "load-wait"), .say = cli_note_of };
     const gboolean is_asked = g_str_has_prefix(text, PROMETHEUS);
     g_autoptr(GError) trouble = NULL;
     if (is_asked && !ifm_prometheus_is_url(text + strlen(PROMETHEUS)))
@@ -107,7 +109,9 @@ static char *load_of(const char *text, const IfmLatencyModel *model, const IfmDe
     }
     if (!is_asked)
         *metrics = ifm_load_state_live(model, spec->cores, spec->n_cores, WINDOW_NS, load);
-    else if (!ifm_load_state_prometheus(text + strlen(PROMETHEUS), spec->cores, spec->n_cores, PROMETHEUS_NS, load, error))
+    else if (!ifm_prometheus_await_busy(text + strlen(PROMETHEUS), spec->cores, spec->n_cores, PROMETHEUS_NS, &wait,
+                                        &load->same, &load->other, error) ||
+             !ifm_load_state_prometheus(text + strlen(PROMETHEUS), spec->cores, spec->n_cores, PROMETHEUS_NS, load, error))
         return NULL;
     g_autofree char *several = load->competitors > 1 ? g_strdup_printf(", %.1f tasks at a time", load->competitors) : NULL;
     return g_strdup_printf("under the load of now: %.0f %% of its cores%s, %.0f %% of others", 100 * load->same,
@@ -124,8 +128,7 @@ static int run_predict(const Arguments *arguments)
     g_autoptr(IfmLatencyModel) model = cli_latency_model(with, &device, &error);
     g_autoptr(IfmDeviceSpec) spec = model != NULL ? ifm_device_spec_parse(device, &error) : NULL;
     g_autofree double *metrics = NULL;
-    g_autofree char *words =
-        spec != NULL ? load_of(cli_text(arguments, "load"), model, spec, &load, &metrics, &error) : NULL;
+    g_autofree char *words = spec != NULL ? load_of(arguments, model, spec, &load, &metrics, &error) : NULL;
     if (words == NULL)
         return cli_fail(error);
     const PredictAsk ask = { .model = model,
@@ -143,6 +146,8 @@ static const IfmOption predict_options[] = {
       "what else the machine does: idle; live: what it does now; prometheus:URL: what that server says; 60%: that share of "
       "the same cores; other:60%: of others",
       IDLE },
+    { "load-wait", IFM_OPTION_DURATION, "TIME", "how long to wait for scrapes of --load prometheus:URL, at most", "3min",
+      .minimum = 0, .maximum = 3600 * G_GINT64_CONSTANT(1000000000) },
     { "device", IFM_OPTION_TEXT, "DEVICE",
       "whose runtime optimises the model, ENGINE:UNIT; where FILE was learnt on several machines: one of them by its name, "
       "or a file that describes another",

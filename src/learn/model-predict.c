@@ -300,6 +300,8 @@ gboolean ifm_load_state_prometheus(const char *url, const int *cores, gsize n_co
     *load = (IfmLoadState){ .idle_ns = (double)NAN };
     if (!ifm_prometheus_busy(url, cores, n_cores, window_ns, &load->same, &load->other, error))
         return FALSE;
+    if (strchr(url, '#') != NULL) /* one of several machines: these are of them all */
+        return TRUE;
     const double busy = mean_of(url, "cpu_busy", window_ns) * mean_of(url, "cpu_count", window_ns);
     load->competitors = learn_competitors(mean_of(url, "tasks_running", window_ns), busy,
                                           mean_of(url, "pressure_cpu", window_ns), (double)NAN);

@@ -295,8 +295,8 @@ extern const IfmPrometheusPreset ifm_prometheus_presets[];
 
 /** IfmPrometheusWindow: what a query gave over a window. @mean, @min, @max: over all samples of all series    @first_ns,
  * @last_ns: times of the first and last sample, Unix: the server gives one a step, whenever it scraped    @interval_ns: how
- * far apart scrapes of the server's slowest target are; 0: not known yet    @is_short: the window holds fewer than two
- * scrapes: what is measured is to be repeated until it holds several */
+ * far apart scrapes are, of the slowest target that gives a metric of the query; 0: not known yet    @is_short: the window
+ * holds fewer than two scrapes: what is measured is to be repeated until it holds several */
 typedef struct
 {
     double mean, min, max;
@@ -304,11 +304,33 @@ typedef struct
     gboolean is_short;
 } IfmPrometheusWindow;
 
+/** IfmPrometheusWait: how a scrape is waited for. @budget_ns: in all, at most    @say: (nullable) before each wait, a line
+ * that says how long it takes and for whom    @sleep: (nullable) instead of sleeping */
+typedef struct
+{
+    gint64 budget_ns;
+    void (*say)(const char *phase, void *user);
+    void (*sleep)(gint64 wait_ns, void *user);
+    void *user;
+} IfmPrometheusWait;
+
+/**
+ * ifm_prometheus_await_busy: ifm_prometheus_busy() (inferometer/measure.h) of a server that may not have scraped twice yet.
+ * Each wait is as long as the target's own interval, by its scrapes, or else by what the server says it is set to.
+ * @url: with "#HOST:PORT", the instance of a node exporter, where the server watches several machines
+ * @wait: NULL: not at all
+ * Returns: FALSE with IFM_ERROR_INVALID (an answer that is none, a processor that is no number, a counter out of range,
+ * several machines), IFM_ERROR_UNAVAILABLE (no server, an HTTP status of 5xx, the budget is over).
+ */
+gboolean ifm_prometheus_await_busy(const char *url, const int *cores, gsize n_cores, gint64 window_ns,
+                                   const IfmPrometheusWait *wait, double *same, double *other, GError **error);
+
 /**
  * ifm_prometheus_window: Asks over [@start_ns, @end_ns] (Unix) in steps of @step_ns, by /api/v1/query_range.
  * @url: of the server, "http://127.0.0.1:9090"; http or https    @query: PromQL, or the name of a preset
- * Returns: FALSE with IFM_ERROR_INVALID (no such URL; a query that the server refuses, with its words; an answer that is
- * none), IFM_ERROR_UNAVAILABLE (no server; a metric that is not there: the nearest names are given), IFM_ERROR_TIMEOUT.
+ * Returns: FALSE with IFM_ERROR_INVALID (no such URL; a query that the server refuses, with its words; a redirect or an
+ * HTTP status of 4xx; an answer that is none), IFM_ERROR_UNAVAILABLE (no server, or none that answers in time; a status of
+ * 5xx; a metric that is not there: the nearest names are given).
  */
 gboolean ifm_prometheus_window(const char *url, const char *query, gint64 start_ns, gint64 end_ns, gint64 step_ns,
                                IfmPrometheusWindow *window, GError **error);

@@ -10,13 +10,18 @@
  * its threads outlive it.)
  */
 
+#define HTTP_RAW "raw:"
+#define HTTP_DRIP "drip:"
+#define HTTP_DRIP_US 100000
+
 typedef struct
 {
     GSocket *socket;
     GCancellable *end;
     GThread *thread;
     guint16 port;
-    /* (transfer full) the body; NULL: nothing is ever answered. @form: what was posted. Called in several threads */
+    /* (transfer full) the body, or with HTTP_RAW before it the whole answer, or with HTTP_DRIP a body that comes a byte at
+     * a time; NULL: nothing is ever answered. @form: what was posted. Called in several threads */
     char *(*answer)(const char *path, const char *form, void *user);
     void *user;
 } HttpServer;
@@ -48,6 +53,22 @@ static inline char *http_read(GInputStream *in, GCancellable *end)
     return g_string_free(g_steal_pointer(&request), FALSE);
 }
 
+static inline void http_write(GOutputStream *out, const char *answer, GCancellable *end)
+{
+    const gboolean is_raw = g_str_has_prefix(answer, HTTP_RAW), drips = g_str_has_prefix(answer, HTTP_DRIP);
+    const char *body = is_raw ? answer + strlen(HTTP_RAW) : drips ? answer + strlen(HTTP_DRIP) : answer;
+    g_autofree char *head = g_strdup_printf("HTTP/1.1 200 OK\r\nContent-Type: text/plain\r\nConnection: close\r\n"
+                                            "Content-Length: %zu\r\n\r\n",
+                                            strlen(body));
+    g_autofree char *whole = g_strconcat(is_raw ? "" : head, drips ? "" : body, NULL);
+    gboolean ok = g_output_stream_write_all(out, whole, strlen(whole), NULL, end, NULL);
+    for (const char *at = drips ? body : ""; ok && *at != '\0'; at++)
+    {
+        g_usleep(HTTP_DRIP_US);
+        ok = g_output_stream_write_all(out, at, 1, NULL, end, NULL);
+    }
+}
+
 static inline gpointer http_serve(gpointer data)
 {
     g_autofree HttpCall *call = data;
@@ -65,13 +86,7 @@ static inline gpointer http_serve(gpointer data)
         while (g_input_stream_read(in, bytes, sizeof bytes, server->end, NULL) > 0)
             continue;
     else
-    {
-        g_autofree char *head = g_strdup_printf("HTTP/1.1 200 OK\r\nContent-Type: text/plain\r\nConnection: close\r\n"
-                                                "Content-Length: %zu\r\n\r\n",
-                                                strlen(answer));
-        g_autofree char *whole = g_strconcat(head, answer, NULL);
-        g_output_stream_write_all(out, whole, strlen(whole), NULL, server->end, NULL);
-    }
+        http_write(out, answer, server->end);
     return NULL;
 }
 

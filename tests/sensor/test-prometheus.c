@@ -38,6 +38,7 @@ static void test_parse(void)
         { MATRIX("{\"values\":[[-1,\"1\"]]}"), "no time and number" },
         { MATRIX("{\"values\":[[1,\"1e308\"],[2,\"1e308\"]]}"), NULL, 2, 1, 1e308, 1e308, 1e308 },
         { MATRIX("7"), "a series without values" },
+        { "{\"status\":\"error\",\"error\":\"\\u001b[31mred\\u0007\"}", "q:  [31mred " },
     };
     for (gsize i = 0; i < G_N_ELEMENTS(rows); i++)
     {
@@ -91,8 +92,6 @@ static char *answer(const char *path, const char *form, void *user)
                                      "{\"metric\":{\"cpu\":\"2\"},\"values\":[[0,\"0\"],[15,\"15\"],[30,\"22.5\"]]}"));
     if (strstr(form, "query=nothing") != NULL || strstr(form, "node_load2") != NULL)
         return g_strdup(MATRIX(""));
-    if (strstr(form, "query=late") != NULL)
-        return NULL;
     if (strstr(form, "query=huge") != NULL)
         return g_strnfill(17 << 20, 'x');
     if (strstr(form, "query=bad%28") != NULL)
@@ -117,7 +116,6 @@ static void test_server(void)
         { "nothing", IFM_ERROR_UNAVAILABLE, "nothing of it" },
         { "bad(", IFM_ERROR_INVALID, "bad(: unclosed left parenthesis" },
         { "huge", IFM_ERROR_INVALID, "the answer is too large" },
-        { "late", IFM_ERROR_UNAVAILABLE, "prometheus: http://127.0.0.1" },
     };
     HttpServer server = { .answer = answer };
     IfmPrometheusWindow window;
@@ -145,6 +143,223 @@ static void test_server(void)
         g_assert_error(error, IFM_ERROR, (gint)rows[i].code);
         if (strstr(error->message, rows[i].message) == NULL)
             g_error("\"%s\" is not in \"%s\"", rows[i].message, error->message);
+    }
+    http_stop(&server);
+}
+
+/* --- what is no answer ------------------------------------------------------------------------------------------------ */
+
+#define HTTP(status, fields) HTTP_RAW "HTTP/1.1 " status "\r\n" fields "Connection: close\r\n\r\n"
+#define CPU(cpu, values) MATRIX("{\"metric\":{\"cpu\":\"" cpu "\",\"instance\":\"a\"},\"values\":[" values "]}")
+
+/* Each row's answer to everything. */
+static const struct Mischief
+{
+    const char *answer, *message;
+    IfmErrorCode code;
+} mischief[] = {
+    { HTTP("500 Oops", ""), ": 500 Internal Server Error", IFM_ERROR_UNAVAILABLE },
+    { HTTP("503 Oops", "") "{\"status\":\"error\",\"error\":\"busy\"}", ": 503 Service Unavailable: busy",
+      IFM_ERROR_UNAVAILABLE },
+    { HTTP("400 Oops", "") "{\"status\":\"error\",\"error\":\"parse error\"}", ": parse error", IFM_ERROR_INVALID },
+    { HTTP("400 Oops", "") "<html>", ": 400 Bad Request", IFM_ERROR_INVALID },
+    { HTTP("404 \033[31mNot", ""), ": 404 Not Found", IFM_ERROR_INVALID },
+    { HTTP("299 Fine", "") "<html>", "is this a Prometheus server?", IFM_ERROR_INVALID },
+    { HTTP("799 Fine", ""), ": 799 an unknown HTTP status", IFM_ERROR_UNAVAILABLE },
+    { HTTP("302 Found", "Location: http://user:word@127.0.0.2:1/x\r\n"),
+      ": 302 Found; redirects are not followed: give the address http://127.0.0.2:1/x", IFM_ERROR_INVALID },
+    { HTTP("307 Moved", ""), ": 307 Temporary Redirect", IFM_ERROR_INVALID },
+    { HTTP("204 No", ""), "is this a Prometheus server?", IFM_ERROR_INVALID },
+    { HTTP_RAW "HTTP/1.1 200 OK\r\nContent-Length: 9\r\n\r\n{", "prometheus: http://127.0.0.1", IFM_ERROR_UNAVAILABLE },
+    { HTTP_RAW, "prometheus: http://127.0.0.1", IFM_ERROR_UNAVAILABLE },
+    { HTTP_RAW "SSH-2.0-x\r\n", "prometheus: http://127.0.0.1", IFM_ERROR_UNAVAILABLE },
+    { HTTP_DRIP MATRIX(""), "no complete answer within 5 s, but ", IFM_ERROR_UNAVAILABLE },
+    { NULL, "no complete answer within 5 s, but 0 bytes", IFM_ERROR_UNAVAILABLE },
+    { CPU("0x", "[0,\"0\"],[60,\"30\"]"), "cpu=\"0x\" is no processor", IFM_ERROR_INVALID },
+    { CPU("", "[0,\"0\"],[60,\"30\"]"), "cpu=\"\" is no processor", IFM_ERROR_INVALID },
+    { CPU("-0", "[0,\"0\"],[60,\"30\"]"), "cpu=\"-0\" is no processor", IFM_ERROR_INVALID },
+    { CPU("4294967296", "[0,\"0\"],[60,\"30\"]"), "cpu=\"4294967296\" is no processor", IFM_ERROR_INVALID },
+    { CPU("99999999999999999999", "[0,\"0\"]"), "is no processor", IFM_ERROR_INVALID },
+    { MATRIX("{\"metric\":{},\"values\":[[0,\"1\"],[60,\"1\"]]}"), "cpu=\"\" is no processor", IFM_ERROR_INVALID },
+    { CPU("0", "[0,\"0\"],[60,\"600\"]"), "processor 0 was idle for 10.0 s a second", IFM_ERROR_INVALID },
+    { CPU("0", "[0,\"-1e308\"],[60,\"1e308\"]"), "processor 0 was idle for inf s a second", IFM_ERROR_INVALID },
+    { CPU("0", "[0,\"NaN\"],[60,\"NaN\"]"), "not scraped a node exporter of these processors twice",
+      IFM_ERROR_UNAVAILABLE },
+    { CPU("0", "[0,\"90\"],[60,\"30\"]"), "not scraped a node exporter", IFM_ERROR_UNAVAILABLE }, /* began anew */
+    { CPU("1", "[0,\"0\"],[60,\"30\"]"), "not scraped a node exporter", IFM_ERROR_UNAVAILABLE },
+    { MATRIX("{\"metric\":{\"cpu\":\"0\",\"instance\":\"a\"},\"values\":[[0,\"0\"],[60,\"30\"]]},"
+             "{\"metric\":{\"cpu\":\"0\",\"instance\":\"b\"},\"values\":[[0,\"0\"],[60,\"60\"]]}"),
+      "it watches several machines, a and b: say which, as http://127.0.0.1", IFM_ERROR_INVALID },
+};
+
+static char *answer_mischief(const char *path, const char *form, void *user)
+{
+    const struct Mischief *row = user;
+    return g_strdup(row->answer);
+}
+
+static gpointer assert_mischief(gpointer data)
+{
+    struct Mischief *row = data;
+    const int core = 0;
+    double same, other;
+    HttpServer server = { .answer = answer_mischief, .user = row };
+    g_autoptr(GError) error = NULL;
+    http_start(&server);
+    g_autofree char *url = g_strdup_printf("http://user:secret@127.0.0.1:%d", server.port);
+    g_assert_false(ifm_prometheus_busy(url, &core, 1, 1000000000, &same, &other, &error));
+    if (strstr(error->message, row->message) == NULL)
+        g_error("\"%s\" is not in \"%s\"", row->message, error->message);
+    g_assert_error(error, IFM_ERROR, (gint)row->code);
+    g_assert_null(strstr(error->message, "secret"));
+    g_assert_null(strstr(error->message, "word@"));
+    for (const char *at = error->message; *at != '\0'; at++)
+        g_assert_false(g_ascii_iscntrl(*at));
+    g_assert_cmpuint(strlen(error->message), <, 600);
+    http_stop(&server);
+    return NULL;
+}
+
+/* One clear line for each, all at once: two of them take what an answer may take. */
+static void test_mischief(void)
+{
+    GThread *threads[G_N_ELEMENTS(mischief)];
+    for (gsize i = 0; i < G_N_ELEMENTS(mischief); i++)
+        threads[i] = g_thread_new("ask", assert_mischief, (gpointer)&mischief[i]);
+    for (gsize i = 0; i < G_N_ELEMENTS(mischief); i++)
+        g_thread_join(threads[i]);
+}
+
+/* --- scrapes far apart ------------------------------------------------------------------------------------------------ */
+
+/* Clock: a server's own time, which goes on where its client sleeps. It scrapes the node exporter every @scrape_s, and
+ * another target every 5 minutes, both for the first time at 0. Processor 0 is idle for a quarter of the time until 120 s,
+ * and then always. */
+typedef struct
+{
+    double now_s, scrape_s, slept_s;
+    gboolean has_node;
+    char *said;
+} Clock;
+
+static void add_scrapes(GString *text, const Clock *clock, double scrape_s, gboolean is_idle)
+{
+    for (double at = 0; at <= clock->now_s; at += scrape_s)
+        g_string_append_printf(text, "%s[%.3f,\"%.3f\"]", at > 0 ? "," : "", 1e9 + at,
+                               !is_idle ? 1 : 0.25 * MIN(at, 120) + MAX(at - 120, 0));
+}
+
+#define NODE "\"job\":\"node\",\"instance\":\"host:9100\""
+#define OTHER "\"job\":\"slow\",\"instance\":\"host:1\""
+
+static char *answer_clock(const char *path, const char *form, void *user)
+{
+    const Clock *clock = user;
+    g_autoptr(GString) text = g_string_new("{\"status\":\"success\",\"data\":{\"resultType\":\"matrix\",\"result\":[");
+    if (g_str_has_prefix(path, "/api/v1/targets"))
+        g_string_printf(text,
+                        "{\"status\":\"success\",\"data\":{\"activeTargets\":[{\"labels\":{" OTHER
+                        "},\"scrapeInterval\":\"5m\"}%s",
+                        clock->has_node ? ",{\"labels\":{" NODE "},\"scrapeInterval\":\"1m\"}" : "");
+    else if (strstr(form, "query=group") != NULL)
+        g_string_append(text, clock->has_node ? "{\"metric\":{" NODE "},\"value\":[1,\"1\"]}" : "");
+    else if (strstr(form, "query=up") != NULL)
+    {
+        g_string_append(text, "{\"metric\":{" OTHER "},\"values\":[");
+        add_scrapes(text, clock, 300, FALSE);
+        g_string_append(text, "]}");
+        if (clock->has_node)
+            g_string_append(text, ",{\"metric\":{" NODE "},\"values\":[");
+        if (clock->has_node)
+            add_scrapes(text, clock, clock->scrape_s, FALSE);
+        g_string_append(text, clock->has_node ? "]}" : "");
+    }
+    else if (clock->has_node)
+    {
+        g_string_append(text, "{\"metric\":{\"cpu\":\"0\"," NODE "},\"values\":[");
+        add_scrapes(text, clock, clock->scrape_s, TRUE);
+        g_string_append(text, "]}");
+    }
+    g_string_append(text, "]}}");
+    return g_string_free(g_steal_pointer(&text), FALSE);
+}
+
+static void sleep_on(gint64 wait_ns, void *user)
+{
+    Clock *clock = user;
+    clock->now_s += (double)wait_ns / 1e9;
+    clock->slept_s += (double)wait_ns / 1e9;
+}
+
+static void hear(const char *phase, void *user)
+{
+    Clock *clock = user;
+    g_free(clock->said);
+    clock->said = g_strdup(phase);
+}
+
+/* As often as the node exporter is scraped, not the slowest target; at 60 s the first time by what the server is set to. */
+static void test_scrapes(void)
+{
+    static const struct
+    {
+        Clock clock;
+        double budget_s, slept_s, busy; /* busy < 0: an error */
+        const char *message;
+    } rows[] = {
+        { { .now_s = 100, .scrape_s = 5, .has_node = TRUE }, 60, 0, 0.75, NULL },
+        { { .now_s = 130, .scrape_s = 5, .has_node = TRUE }, 60, 0, 0, NULL },
+        { { .now_s = 119, .scrape_s = 60, .has_node = TRUE }, 0, 0, 0.75, NULL },
+        { { .now_s = 190, .scrape_s = 60, .has_node = TRUE }, 0, 0, 0, NULL },
+        { { .now_s = 10, .scrape_s = 60, .has_node = TRUE }, 60, 60, 0.75, "waiting 60 s for the next scrape of http://" },
+        { { .now_s = 10, .scrape_s = 60, .has_node = TRUE },
+          59,
+          0,
+          -1,
+          "the next scrape takes up to 60 s, and of 59 s to wait 0 s are over" },
+        { { .now_s = 1000, .scrape_s = 60 }, 600, 0, -1, "not scraped a node exporter of these processors twice" },
+    };
+    for (gsize i = 0; i < G_N_ELEMENTS(rows); i++)
+    {
+        Clock clock = rows[i].clock;
+        HttpServer server = { .answer = answer_clock, .user = &clock };
+        const IfmPrometheusWait wait = { (gint64)(rows[i].budget_s * 1e9), hear, sleep_on, &clock };
+        const int core = 0;
+        double same = -1, other;
+        g_autoptr(GError) error = NULL;
+        http_start(&server);
+        g_autofree char *url = g_strdup_printf("http://127.0.0.1:%d#host:9100", server.port);
+        const gboolean ok =
+            ifm_prometheus_await_busy(url, &core, 1, G_GINT64_CONSTANT(5000000000), &wait, &same, &other, &error);
+        http_stop(&server);
+        g_test_message("row %zu: %s", i, ok ? "busy" : error->message);
+        g_assert_cmpint(ok, ==, rows[i].busy >= 0);
+        g_assert_cmpfloat(clock.slept_s, ==, rows[i].slept_s);
+        if (ok)
+            g_assert_cmpfloat_with_epsilon(same, rows[i].busy, 1e-9);
+        if (rows[i].message != NULL)
+            g_assert_nonnull(strstr(ok ? clock.said : error->message, rows[i].message));
+        g_free(clock.said);
+    }
+}
+
+/* A window, too, has the interval of what it is asked for, with and without labels. */
+static void test_interval(void)
+{
+    static const char *const queries[] = { "cpu_busy", "node_load1", "rate(node_x{mode=\"a}b\"}[5m]) + 1", "up" };
+    Clock clock = { .now_s = 130, .scrape_s = 5, .has_node = TRUE };
+    HttpServer server = { .answer = answer_clock, .user = &clock };
+    http_start(&server);
+    g_autofree char *url = g_strdup_printf("http://127.0.0.1:%d", server.port);
+    for (gsize i = 0; i < G_N_ELEMENTS(queries); i++)
+    {
+        IfmPrometheusWindow window;
+        g_autoptr(GError) error = NULL;
+        g_assert_true(
+            ifm_prometheus_window(url, queries[i], 0, G_GINT64_CONSTANT(11000000000), 1000000000, &window, &error));
+        g_assert_no_error(error);
+        g_assert_cmpint(window.interval_ns, ==, G_GINT64_CONSTANT(5000000000));
+        g_assert_false(window.is_short);
     }
     http_stop(&server);
 }
@@ -204,6 +419,9 @@ int main(int argc, char **argv)
     g_test_add_func("/prometheus/parse", test_parse);
     g_test_add_func("/prometheus/cut", test_cut);
     g_test_add_func("/prometheus/server", test_server);
+    g_test_add_func("/prometheus/mischief", test_mischief);
+    g_test_add_func("/prometheus/scrapes", test_scrapes);
+    g_test_add_func("/prometheus/interval", test_interval);
     g_test_add_func("/prometheus/at-once", test_at_once);
     g_test_add_func("/prometheus/no-server", test_no_server);
     return g_test_run();
