@@ -70,8 +70,8 @@ gboolean ifm_latency_model_write(const IfmLatencyModel *model, const char *path,
  * @same, @other: share of the time that it asks for on the kernel's cores, and on others
  * @idle_ns: (NaN: predicted) the kernel's latency without load, where it is known
  * @metrics: (nullable) those of IfmLatencyModelInfo.metrics, before the kernel; NULL or a NaN: predicted without metrics
- * @kind: what the load does, 1 + IfmStressKind; 0: not known    @competitors: how many tasks compete for the kernel's cores
- * while these are busy; below 1: one
+ * @kind: what the load does, 1 + IfmStressKind; 0: not known    @competitors: how many tasks compete for a core of the
+ * kernel's while it is busy, less than 1 where these are tasks of half a weight; 0: one
  */
 typedef struct
 {

@@ -304,17 +304,22 @@ void learn_fill_row(const IfmLatencyModel *model, const IfmKernelSample *sample,
 
 #define COPY_RATE "copy_bytes_per_s"
 
-/* MAX of NaN and 1 is 1. */
+double learn_taken(const IfmLoadState *load)
+{
+    const double n = load->competitors > 0 ? load->competitors : 1;
+    return MIN(load->same, n / (1 + n));
+}
+
 double learn_time_sharing(const IfmLoadState *load)
 {
-    return load != NULL ? 1 / MAX(1 - load->same, 1 / (1 + MAX(load->competitors, 1))) : 1;
+    return load != NULL ? 1 / (1 - learn_taken(load)) : 1;
 }
 
 void learn_fill_load(double idle_ns, const IfmLoadState *load, float *row)
 {
     row[0] = (float)log(idle_ns);
-    row[1] =
-        (float)MIN(load->same, LEARN_FAIR_SHARE); /* more competitors take more of the time, and disturb caches as often */
+    row[1] = (float)MIN(learn_taken(load),
+                        LEARN_FAIR_SHARE); /* more competitors take more of the time, and disturb caches as often */
     row[2] = (float)load->other;
     for (int kind = IFM_LOAD_GEMM; kind < IFM_N_LOAD_KINDS; kind++)
         row[LEARN_FIRST_KIND + kind - IFM_LOAD_GEMM] = load->kind != IFM_LOAD_NONE ? (float)(load->kind == kind) : NAN;

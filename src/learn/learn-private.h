@@ -343,8 +343,9 @@ void learn_fill_load(double idle_ns, const IfmLoadState *load, float *row);
  * learn_is_learnt: whether a column of samples is a metric that is learnt from */
 int learn_load_direction(const char *name);
 gboolean learn_is_learnt(const char *column);
-/* learn_time_sharing: the slow-down by sharing the cores alone. The scheduler gives a kernel what others leave, and at
- * least an even share. NULL: no load */
+/* learn_taken: the share of the kernel's cores that a load has beside it.    learn_time_sharing: the slow-down by sharing
+ * the cores alone. The scheduler gives a kernel what others leave, and at least an even share. NULL: no load */
+double learn_taken(const IfmLoadState *load);
 double learn_time_sharing(const IfmLoadState *load);
 /* learn_competitors: how many compete for cores while these are busy. @running: tasks that run or wait, NaN: not known
  * @busy: sum over cores    @pressure: share of the time that some task waits, NaN: not known    @groups: of tasks, which

@@ -233,7 +233,7 @@ double learn_competitors(double running, double busy, double pressure, double gr
 {
     const double waiting = pressure < LEAST_PRESSURE ? 0 : MAX(running - busy, isnan(pressure) ? 0 : pressure);
     const double tasks = busy > 0 && waiting > 0 ? 1 + waiting / busy : 1;
-    return isnan(groups) ? tasks : CLAMP(groups, 1, tasks);
+    return isnan(groups) || !(busy > 0) ? tasks : MIN(tasks, MAX(groups, 1) / busy);
 }
 
 /* NULL: one of them is not among the values. (transfer full) */

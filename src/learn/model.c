@@ -158,7 +158,8 @@ static gboolean is_known_level(const IfmLatencyModel *model, double share)
 static double half_of_load(const IfmLatencyModel *model, const IfmLoadState *load, LearnKnown known, double latency_ns)
 {
     const gboolean idle_known = load->idle_ns > 0;
-    if (is_known_level(model, load->same) && is_known_level(model, load->other) && !(load->competitors > 1))
+    if (is_known_level(model, load->same) && is_known_level(model, load->other) &&
+        !(load->competitors > 0 && fabs(load->competitors - 1) > 1e-9))
         return pick(idle_known ? model->quantiles.of[known].slow : model->quantiles.of[known].load, latency_ns);
     return pick(idle_known ? model->quantiles.of[known].slow_between : model->quantiles.of[known].load_between, latency_ns);
 }
@@ -184,7 +185,7 @@ static double slow_down_at(const IfmLatencyModel *model, const LearnTrees *trees
  * load, as the trees do. @row: (inout)    Returns: the logarithm */
 static double slow_down_of(const IfmLatencyModel *model, const IfmLoadState *load, const LearnTrees *trees, float *row)
 {
-    const double effective = MIN(load->same, LEARN_FAIR_SHARE);
+    const double effective = MIN(learn_taken(load), LEARN_FAIR_SHARE);
     double low = 0, high = LEARN_FAIR_SHARE;
     gboolean is_above = TRUE;
     for (guint i = 0; i < model->levels->len; i++)

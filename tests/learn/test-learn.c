@@ -486,7 +486,7 @@ static void test_monotone(void)
         g_autoptr(IfmLatencyModel) model = train(&law, method, 1);
         const double copies = 0.4;
         const IfmLoadState loads[] = { { .idle_ns = (double)NAN },
-                                       { .idle_ns = 3e4, .kind = IFM_LOAD_COPY },
+                                       { .idle_ns = 3e4, .kind = IFM_LOAD_COPY, .competitors = 0.5 },
                                        { .idle_ns = (double)NAN, .metrics = &copies },
                                        { .idle_ns = (double)NAN, .competitors = 3 } };
         gsize n = 0;
@@ -506,8 +506,8 @@ static void test_sharing(void)
     static const struct
     {
         double same, competitors, slow_down;
-    } rows[] = { { 0, 0, 1 }, { 0.25, 1, 4 / 3.0 }, { 0.5, 0, 2 },   { 0.9, 1, 2 },   { 0.9, NAN, 2 },
-                 { 1, 2, 3 }, { 1, 3, 4 },          { 0.6, 3, 2.5 }, { 0.9, 0.5, 2 }, { 0, 5, 1 } };
+    } rows[] = { { 0, 0, 1 }, { 0.25, 1, 4 / 3.0 }, { 0.5, 0, 2 },   { 0.9, 1, 2 },     { 0.9, NAN, 2 },
+                 { 1, 2, 3 }, { 1, 3, 4 },          { 0.6, 3, 2.5 }, { 0.9, 0.5, 1.5 }, { 0, 5, 1 } };
     for (gsize i = 0; i < G_N_ELEMENTS(rows); i++)
         g_assert_cmpfloat_with_epsilon(
             learn_time_sharing(&(IfmLoadState){ .same = rows[i].same, .competitors = rows[i].competitors }),

@@ -148,8 +148,8 @@ static void test_competitors(void)
         double running, busy, pressure, groups, competitors;
     } rows[] = { { 0, 0, 0, NAN, 1 },   { 1, 1, 0, NAN, 1 },     { 0.7, 0.6, 0.01, NAN, 1 }, { 3, 1, 1, NAN, 3 },
                  { 2, 1, NAN, NAN, 2 }, { NAN, 1, NAN, NAN, 1 }, { 1.5, 1, 1, NAN, 2 },      { NAN, 1, 1, NAN, 2 },
-                 { 6, 2, 0.9, NAN, 3 }, { NAN, 0, NAN, NAN, 1 }, { 8, 1, 1, 2, 2 },          { 8, 1, 1, 0, 1 },
-                 { 3, 1, 1, 5, 3 } };
+                 { 6, 2, 0.9, NAN, 3 }, { NAN, 0, NAN, NAN, 1 }, { 8, 1, 1, 2, 2 },          { 6, 2, 0.9, 1, 0.5 },
+                 { 8, 1, 1, 0, 1 },     { 3, 1, 1, 5, 3 } };
     for (gsize i = 0; i < G_N_ELEMENTS(rows); i++)
         g_assert_cmpfloat_with_epsilon(learn_competitors(rows[i].running, rows[i].busy, rows[i].pressure, rows[i].groups),
                                        rows[i].competitors, 1e-12);
@@ -197,7 +197,7 @@ static void test_live(void)
         g_assert_true(metrics == load.metrics);
         g_assert_cmpint(metrics != NULL, ==, i == 0);
         g_assert_true(metrics == NULL || metrics[0] > 0);
-        g_assert_true(load.same >= 0 && load.same <= 1 && load.other >= 0 && load.other <= 1 && load.competitors >= 1);
+        g_assert_true(load.same >= 0 && load.same <= 1 && load.other >= 0 && load.other <= 1 && load.competitors > 0);
         ifm_latency_model_predict(model, &sample, &load, &predicted);
         g_assert_cmpfloat(predicted.latency_ns, >=, predicted.idle_ns);
         double before = 0;
