@@ -273,11 +273,12 @@ static void add_operators(IfmDocument *document, const IfmLatencyModelInfo *info
         return;
     }
     ifm_document_heading(document, "How each operator is predicted");
-    ifm_document_text(document,
-                      "Of operators with %d cases or more: what predicts them best in cross-validation, and its mean error "
-                      "there. Then that of a line through FLOP and bytes; and, where nothing of it was trained on, that of "
-                      "the whole and of the best baseline.",
-                      IFM_LEARN_OPERATOR_CASES);
+    ifm_document_text(
+        document,
+        "Of operators with %d cases or more: what predicts them best in cross-validation, with its mean error "
+        "there and that of a line through FLOP and bytes. held out: its mean error where the choice, too, was "
+        "made without the kernel, beside that of the best baseline.",
+        IFM_LEARN_OPERATOR_CASES);
     ifm_document_rows(document, "operators", operator_fields, rows);
 }
 
