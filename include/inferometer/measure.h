@@ -306,6 +306,8 @@ typedef struct
      * server refuses or has nothing of fails the case. NULL: none */
     const char *prometheus;
     const char *const *queries;
+    /* the longest that one window may be for it: it then holds fewer scrapes, and with fewer than two the case fails */
+    gint64 prometheus_wait_ns;
 } IfmModelCase;
 
 /** ifm_kind_model: IfmModelCase. Its protocol is checked, its model opened and its bindings checked when it is sealed. */

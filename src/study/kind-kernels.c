@@ -32,6 +32,7 @@ typedef struct
     GArray *cores;                            /* int: 0: same, 1: other */
     char *prometheus;                         /* NULL: none */
     GPtrArray *queries;                       /* IfmScalar* */
+    gint64 prometheus_wait;                   /* ns */
     gint64 shapes, rounds, loaded, visits, batch;
     guint32 seed;
 
@@ -84,6 +85,8 @@ static const IfmRecordField kernels_fields[] = {
         STRING, KernelAxes, prometheus,
         .help =
             "a server that watches the machine, http://127.0.0.1:9090: each case lasts until it has scraped several times"),
+    IFM_FIELD(DURATION, KernelAxes, prometheus_wait, .fallback = "4 min",
+              .help = "how long each of a case's two windows may be at most: three scrapes, or else at least two"),
     IFM_FIELD(SCALARS, KernelAxes, queries, .element = IFM_RECORD_STRING,
               .help = "what to ask it, by the name of the metric: PromQL, or a name of docs/metrics.md such as cpu_busy"),
     IFM_FIELD(UINT32, KernelAxes, seed, .min = 0, .max = G_MAXUINT32, .fallback = "1",
@@ -680,6 +683,7 @@ static gboolean fill(IfmStudy *study, const char *folder, StudyCase *one, IfmCam
                         .visit = visit->visit,
                         .observe_ns = OBSERVE_NS,
                         .prometheus = axes->prometheus,
+                        .prometheus_wait_ns = axes->prometheus_wait,
                         .queries = axes->prometheus != NULL ? (const char *const *)axes->query_texts->pdata : NULL };
     if (visit->kernel != NULL)
     {

@@ -40,6 +40,8 @@ static char *recorded(const char *path, const char *form, void *user)
 {
     return g_strdup("# TYPE DCGM_FI_PROF_GR_ENGINE_ACTIVE gauge\n"
                     "DCGM_FI_PROF_GR_ENGINE_ACTIVE{gpu=\"0\",UUID=\"GPU-1\",modelName=\"NVIDIA L40S\"} 0.5\n"
+                    "# TYPE DCGM_FI_PROF_DRAM_ACTIVE gauge\n"
+                    "DCGM_FI_PROF_DRAM_ACTIVE{gpu=\"0\",UUID=\"GPU-1\",modelName=\"NVIDIA L40S\"} 0.25\n"
                     "# TYPE DCGM_FI_DEV_GPU_UTIL gauge\n"
                     "DCGM_FI_DEV_GPU_UTIL{gpu=\"0\",UUID=\"GPU-1\",modelName=\"NVIDIA L40S\"} 75\n");
 }
@@ -175,6 +177,8 @@ static void test_follows(void)
     const double after = await_busy(&bench, 0, 0.85);
     const gboolean has_gpu = await_metric(&bench, "gpu_engine_active", &window);
     const double engine = window.mean;
+    const gboolean has_memory = await_metric(&bench, "gpu_memory_active", &window);
+    const double memory = window.mean;
     const gboolean has_util = await_metric(&bench, "gpu_util", &window);
     g_autoptr(GError) error = NULL;
     const gint64 now_ns = g_get_real_time() * 1000;
@@ -187,10 +191,11 @@ static void test_follows(void)
     g_assert_cmpfloat(before, >=, 0);
     g_assert_cmpfloat(busy, >=, 0.9);
     g_assert_cmpfloat(after, >=, 0);
-    g_assert_true(has_gpu && has_util);
+    g_assert_true(has_gpu && has_memory && has_util);
+    g_assert_cmpfloat(memory, ==, 0.25);
     g_assert_cmpfloat(engine, ==, 0.5);
     g_assert_false(found);
-    g_assert_nonnull(strstr(error->message, "did you mean \"DCGM_FI_PROF_GR_ENGINE_ACTIVE\"?"));
+    g_assert_nonnull(strstr(error->message, "did you mean \"DCGM_FI_PROF_DRAM_ACTIVE\"?"));
     g_assert_false(answered);
     g_assert_nonnull(strstr(bad->message, "parse error"));
 }

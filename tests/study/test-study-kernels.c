@@ -362,6 +362,38 @@ static char *answer_slowly(const char *path, const char *form, void *user)
     return g_strdup_printf("%s\"values\":[[%.3f,\"1\"],[%.3f,\"1\"]]}]}}", head, now - SLOW_SCRAPE_S, now);
 }
 
+/* A server that scrapes once a minute, and a study that does not wait so long: the case fails before it waits. */
+static char *answer_by_minute(const char *path, const char *form, void *user)
+{
+    static const char head[] = "{\"status\":\"success\",\"data\":{\"resultType\":\"matrix\",\"result\":[{\"metric\":{},";
+    const double now = (double)g_get_real_time() / 1e6;
+    return g_strdup_printf("%s\"values\":[[%.3f,\"1\"],[%.3f,\"1\"]]}]}}", head, now - 60, now);
+}
+
+static void test_wait_budget(Fixture *fixture, gconstpointer data)
+{
+    HttpServer server = { .answer = answer_by_minute };
+    IfmCampaignProgress result;
+    g_autoptr(GError) error = NULL;
+    http_start(&server);
+    g_autofree char *text =
+        g_strdup_printf(HEAD "models: [small-cnn]\nshapes: 1\nloaded: 0\nvisits: 1\nprometheus_wait: 90 s\n"
+                             "prometheus: \"http://127.0.0.1:%d\"\nqueries: {a: up}\n" DEVICE FIXED,
+                        server.port);
+    g_autofree char *path = write_file(fixture, "minute.yaml", text);
+    g_autoptr(IfmStudy) study = ifm_study_open(path, &error);
+    g_assert_no_error(error);
+    if (run_study(fixture, study, &result))
+    {
+        g_assert_cmpuint(result.n_failed + result.n_skipped, ==, 1);
+        g_autoptr(IfmStudyTables) points = ifm_study_tables(NULL, fixture->store, &error);
+        g_assert_no_error(error);
+        const IfmStudyRow *point = points->rows->pdata[0];
+        g_assert_nonnull(strstr(point->reason, "scrapes are 60 s apart: a window of two is longer than the wait of 90 s"));
+    }
+    http_stop(&server);
+}
+
 /* Waiting for the server is no silence of the worker: three scrapes take longer than the hang limit. */
 static void test_wait(Fixture *fixture, gconstpointer data)
 {
@@ -391,6 +423,7 @@ int main(int argc, char **argv)
     ADD("mistakes", test_mistakes);
     ADD("prometheus", test_prometheus);
     ADD("wait", test_wait);
+    ADD("wait-budget", test_wait_budget);
     ADD("unknown-model", test_unknown_model);
     ADD("run", test_run);
     ADD("rounds", test_rounds);

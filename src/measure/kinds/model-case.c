@@ -75,6 +75,7 @@ static const IfmRecordField fields[] = {
     { FIELD(DOUBLE, stress_level) },
     { FIELD(INT64, observe_ns), .key = "observe_ns", .unless_zero = TRUE },
     { FIELD(NAME, prometheus) }, /* where a server is, is no part of what was measured */
+    { FIELD(INT64, prometheus_wait_ns) },
     { FIELD(WORDS, queries), .key = "queries", .unless_zero = TRUE },
     { NULL },
 };

@@ -22,13 +22,15 @@ struct WorkerStress
     IfmStressReading reading_before;
     gboolean is_stressed;
     gint64 until_us;    /* of the case in hand, monotonic: until then it goes on; 0: no longer than it is timed */
-    gint64 interval_ns; /* between scrapes of the Prometheus server; 0: it was not asked yet */
+    gint64 interval_ns; /* between scrapes of the slowest target that is asked for; 0: the server was not asked yet */
+    char *phase;        /* (nullable) that a server is waited for, and how long */
 };
 
 /* --- Prometheus --------------------------------------------------------------------------------------------------------
  */
 
-#define N_SCRAPES 3 /* that a window holds */
+#define N_SCRAPES 3   /* that a window holds */
+#define MIN_SCRAPES 2 /* where these take too long */
 #define STEP_NS (500 * G_GINT64_CONSTANT(1000000))
 #define LOOK_BACK_NS (60 * G_GINT64_CONSTANT(1000000000))
 
@@ -45,26 +47,43 @@ static gboolean ask(const IfmModelCase *model_case, const char *query, gint64 st
     return FALSE;
 }
 
+/* How far apart scrapes are, of the slowest target of all queries. */
+static gboolean find_interval(WorkerStress *self, const IfmModelCase *model_case, GError **error)
+{
+    const gint64 now_ns = g_get_real_time() * 1000;
+    gint64 interval_ns = 0;
+    for (const char *const *query = model_case->queries; *query != NULL; query++)
+    {
+        g_autofree char *name = NULL;
+        IfmPrometheusWindow window;
+        if (!ask(model_case, *query, now_ns - LOOK_BACK_NS, now_ns, &name, &window, error))
+            return FALSE;
+        if (window.interval_ns <= 0)
+            return ifm_error_set(error, IFM_ERROR_UNAVAILABLE,
+                                 "prometheus: metric %s: how often the server scrapes it is not known yet", name);
+        interval_ns = MAX(interval_ns, window.interval_ns);
+    }
+    self->interval_ns = interval_ns;
+    return TRUE;
+}
+
 /* How long a window is to be. 0: as short as it comes, as there is no server. */
 static gboolean find_length(WorkerStress *self, const IfmModelCase *model_case, gint64 *length_ns, GError **error)
 {
     *length_ns = 0;
     if (model_case->prometheus == NULL || model_case->queries == NULL || model_case->queries[0] == NULL)
         return TRUE;
-    if (self->interval_ns == 0)
-    {
-        const gint64 now_ns = g_get_real_time() * 1000;
-        g_autofree char *name = NULL;
-        IfmPrometheusWindow window;
-        if (!ask(model_case, model_case->queries[0], now_ns - LOOK_BACK_NS, now_ns, &name, &window, error))
-            return FALSE;
-        self->interval_ns = window.interval_ns;
-        if (self->interval_ns <= 0)
-            return ifm_error_set(error, IFM_ERROR_UNAVAILABLE,
-                                 "prometheus: %s has scraped once at most: how long a window must be is not known yet",
-                                 model_case->prometheus);
-    }
-    *length_ns = N_SCRAPES * self->interval_ns;
+    if (self->interval_ns == 0 && !find_interval(self, model_case, error))
+        return FALSE;
+    const double interval_s = (double)self->interval_ns / 1e9, wait_s = (double)model_case->prometheus_wait_ns / 1e9;
+    if (model_case->prometheus_wait_ns < MIN_SCRAPES * self->interval_ns)
+        return ifm_error_set(error, IFM_ERROR_UNAVAILABLE,
+                             "prometheus: scrapes are %.4g s apart: a window of two is longer than the wait of %.4g s",
+                             interval_s, wait_s);
+    *length_ns = MIN(N_SCRAPES * self->interval_ns, model_case->prometheus_wait_ns);
+    g_free(self->phase);
+    self->phase = g_strdup_printf("waiting %.4g s for scrapes of the Prometheus server, %.4g s apart",
+                                  (double)*length_ns / 1e9, interval_s);
     return TRUE;
 }
 
@@ -92,7 +111,7 @@ static gboolean go_on(Worker *worker, WorkerStress *self, GError **error)
         return TRUE;
     const IfmSubject subject = ifm_model_subject_slots(worker->subject);
     IfmRepeat runs = { subject, worker->real_clock, .until_ns = 1000 * self->until_us, .stop = &worker->interrupted };
-    worker_enter_wait(worker, "repeating it until several scrapes", 1000 * (self->until_us - g_get_monotonic_time()));
+    worker_enter_wait(worker, self->phase, 1000 * (self->until_us - g_get_monotonic_time()));
     ifm_subject_invoke(&subject, ifm_repeat, &runs);
     self->until_us = 0;
     return ifm_error_pass(error, runs.error);
@@ -140,8 +159,7 @@ gboolean worker_stress_start(Worker *worker, GError **error)
     if (!find_length(self, model_case, &length_ns, error))
         return FALSE;
     const gint64 wait_ns = MAX(model_case->observe_ns, length_ns);
-    worker_enter_wait(
-        worker, length_ns > 0 ? "waiting for several scrapes of the Prometheus server" : "observing the machine", wait_ns);
+    worker_enter_wait(worker, length_ns > 0 ? self->phase : "observing the machine", wait_ns);
     json_decref(self->before);
     self->before = ifm_metrics_look(NULL, wait_ns);
     if (!add_queries(model_case, self->before, error))
