@@ -295,7 +295,8 @@ gboolean ifm_ort_conv_tune(OrtCompiled *compiled, IfmModel *optimised, const cha
 
 /* --- the whole -------------------------------------------------------------------------------------------------------- */
 
-/* Whole: the graph with what "best" chose, and with the runtime's kernels in place of that. */
+/* Whole: the graph with what "best" chose, and what runs where that is no gain: the model as the runtime has it, or, where
+ * other layers are chosen by name, the graph with the runtime's kernels in place of what "best" chose. */
 enum
 {
     CHOSEN,
@@ -322,7 +323,7 @@ IfmConvTuned *ifm_ort_conv_whole_key(const OrtConvGraph *graph, const OrtConvWis
 {
     const IfmConvOptions options = { .n_threads = wish->n_threads, .max_isa = ifm_blocked_max_isa() };
     const IfmConv *first = NULL;
-    g_autoptr(GString) text = g_string_new(NULL);
+    g_autoptr(GString) text = g_string_new("beside the model as it is\n");
     guint n_chosen = 0;
     for (guint i = 0; i < graph->layers->len; i++)
     {
@@ -374,8 +375,13 @@ static double whole_took(const OrtRoundsLayer *layer, gpointer user)
 
 static gboolean open_wholes(Whole *self, const OrtConvGraph *const graphs[N_WHOLES], GError **error)
 {
+    if (graphs[OF_RUNTIME] == NULL &&
+        (self->sessions[OF_RUNTIME] = ifm_ort_session_plain(self->feed.compiled, error)) == NULL)
+        return FALSE;
     for (int i = 0; i < N_WHOLES; i++)
     {
+        if (graphs[i] == NULL)
+            continue;
         self->domains[i] =
             ifm_ort_conv_domain_new(self->feed.api, graphs[i]->layers, ORT_CONV_OF_CPU, self->feed.who, error);
         if (self->domains[i] != NULL)

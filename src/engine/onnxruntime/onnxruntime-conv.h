@@ -130,10 +130,12 @@ G_DEFINE_AUTO_CLEANUP_CLEAR_FUNC(OrtConvGraph, ifm_ort_conv_graph_clear)
  * convolutions run by. Returns: (transfer full) NULL where "best" chose no algorithm in it but the runtime's. */
 IfmConvTuned *ifm_ort_conv_whole_key(const OrtConvGraph *graph, const OrtConvWish *wish);
 /** ifm_ort_conv_compare: Whether a whole graph is told apart as faster: it and the other take turns. On the executing
- * thread. @chosen: with what "best" chose    @of_runtime: with the runtime's kernels in its place
+ * thread. @chosen: with what "best" chose    @of_runtime: with the runtime's kernels in its place; NULL: the model as it is
  * @row: algorithm is "best" where the chosen one is faster, else "runtime"; time_ns is that of the chosen one */
 gboolean ifm_ort_conv_compare(OrtCompiled *compiled, const OrtConvGraph *chosen, const OrtConvGraph *of_runtime,
                               IfmConvTuned *row, GError **error);
+/** ifm_ort_session_plain: The model as it would run without convolution algorithms. (onnxruntime-session.c) */
+OrtSession *ifm_ort_session_plain(OrtCompiled *compiled, GError **error);
 /**
  * ifm_ort_session_bare: A session without optimisation, with the threads and the device of @compiled.
  * (onnxruntime-session.c)

@@ -213,6 +213,18 @@ OrtSession *ifm_ort_session_bare(OrtCompiled *compiled, IfmModel *model, const c
     return session;
 }
 
+OrtSession *ifm_ort_session_plain(OrtCompiled *compiled, GError **error)
+{
+    OrtEngine *engine = ort_engine(&compiled->base);
+    Setup setup = { .engine = engine, .compiled = compiled, .who = compiled->base.who, .error = error };
+    if (!step(&setup, engine->api->CreateSessionOptions(&setup.options)))
+        return NULL;
+    if (set_threads(&setup) && set_graph(&setup) && set_device(&setup) && set_vendor(&setup))
+        create_session(&setup);
+    engine->api->ReleaseSessionOptions(setup.options);
+    return g_steal_pointer(&compiled->session);
+}
+
 /* Has the runtime optimise the model and save it, with all weights in @weights. (transfer full) */
 static IfmModel *optimise(const Setup *setup, const char *file, const char *weights)
 {
@@ -288,6 +300,16 @@ static gboolean keep_row(const Setup *setup, IfmConvTuned *row)
     return keep_rows(setup, rows);
 }
 
+/* Whether all layers are left to the runtime. */
+static gboolean is_left(const GPtrArray *layers)
+{
+    for (guint i = 0; i < layers->len; i++)
+        if (!g_str_equal(((const OrtConvLayer *)layers->pdata[i])->record->algorithm,
+                         ifm_conv_algorithm_name(IFM_CONV_RUNTIME)))
+            return FALSE;
+    return TRUE;
+}
+
 #define NO_GAIN                                                                                                            \
     "all layers are left to the runtime: what best chose for each takes %.3f times the runtime's time in the whole "       \
     "model, which is not told apart as faster"
@@ -302,8 +324,8 @@ static gboolean weigh(const Setup *setup, IfmModel *optimised, const OrtConvWish
     left.leave_best = TRUE;
     if (!make_graph(setup, optimised, &left, &of_runtime))
         return FALSE;
-    if (row == NULL &&
-        !(ifm_ort_conv_compare(setup->compiled, graph, &of_runtime, key, setup->error) && keep_row(setup, key)))
+    const OrtConvGraph *other = is_left(of_runtime.layers) ? NULL : &of_runtime;
+    if (row == NULL && !(ifm_ort_conv_compare(setup->compiled, graph, other, key, setup->error) && keep_row(setup, key)))
         return FALSE;
     row = row != NULL ? row : key;
     if (!g_str_equal(row->algorithm, ifm_conv_algorithm_name(IFM_CONV_RUNTIME)))
@@ -324,16 +346,6 @@ static gboolean judge_whole(const Setup *setup, IfmModel *optimised, const OrtCo
     if (key != NULL)
         ifm_conv_tuned_free(key);
     return ok;
-}
-
-/* Whether all layers are left to the runtime. */
-static gboolean is_left(const GPtrArray *layers)
-{
-    for (guint i = 0; i < layers->len; i++)
-        if (!g_str_equal(((const OrtConvLayer *)layers->pdata[i])->record->algorithm,
-                         ifm_conv_algorithm_name(IFM_CONV_RUNTIME)))
-            return FALSE;
-    return TRUE;
 }
 
 /* Without layers of ours the model may run as it is: what the runtime saves of its graph is up to some percent slower than
