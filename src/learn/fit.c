@@ -380,8 +380,9 @@ static double unknown_quantile(const IfmLatencyModel *model, const LearnCases *c
 /* So much wider are intervals at levels of load between those that were trained on, where they cannot be calibrated. */
 #define BETWEEN_FACTOR 2
 
-/* Where operators are so many that the folds know too few of each, or levels of load so few that none can be left out,
- * there are too few errors: a wider bound serves. A level that was left out has no narrower interval than others. */
+/* Where operators are so many that the folds know too few of each, levels of load so few that none can be left out, or
+ * cases under load so few that folds have no trees with metrics, there are too few errors: a wider bound serves. A level
+ * that was left out has no narrower interval than others. */
 static void fill_gaps(LearnQuantiles *quantiles, gboolean loaded)
 {
     for (gsize i = 0; i < 2; i++)
@@ -389,8 +390,9 @@ static void fill_gaps(LearnQuantiles *quantiles, gboolean loaded)
     for (gsize i = 0; loaded && i < (gsize)2 * LEARN_N_KNOWN; i++)
     {
         const gsize k = i / LEARN_N_KNOWN, known = i % LEARN_N_KNOWN;
-        const double slow = quantiles->of[known].slow[k],
+        const double slow = or_else(quantiles->of[known].slow[k], quantiles->of[LEARN_SHARE].slow[k]),
                      load = or_else(quantiles->of[known].load[k], quantiles->idle[k] + slow);
+        quantiles->of[known].slow[k] = slow;
         quantiles->of[known].load[k] = load;
         quantiles->of[known].slow_between[k] =
             fmax(slow, or_else(quantiles->of[known].slow_between[k], BETWEEN_FACTOR * slow));

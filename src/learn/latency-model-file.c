@@ -285,7 +285,7 @@ gboolean learn_model_check(const IfmLatencyModel *model, const char *where, GErr
         if (all[i]->n_features > 0 &&
             !check_number(all[i]->intercept, -LEARN_MAX_INTERCEPT, LEARN_MAX_INTERCEPT, FALSE, where, places[i], error))
             return FALSE;
-    return check_numbers(model, where, error);
+    return check_numbers(model, where, error) && learn_choices_check(model, where, error);
 }
 
 /* --- writing ------------------------------------------------------------------------------------------------------------
@@ -341,6 +341,10 @@ static gboolean check_features(const IfmLatencyModel *model, const char *where, 
             return ifm_error_refuse(error, "%s.features[%u]: found \"%s\", expected \"%s\": of another version", where, i,
                                     name, expected);
     }
+    for (guint i = 0; i < model->metrics->len; i++)
+        if (!g_str_has_prefix(model->metrics->pdata[i], IFM_SAMPLE_BEFORE_PREFIX))
+            return ifm_error_refuse(error, "%s.metrics[%u]: found \"%s\", expected \"" IFM_SAMPLE_BEFORE_PREFIX "…\"",
+                                    where, i, (const char *)model->metrics->pdata[i]);
     for (guint i = 0; i < MAX(LEARN_N_LOAD_FEATURES + model->metrics->len, model->load_features->len); i++)
     {
         const char *name =
@@ -413,8 +417,8 @@ IfmLatencyModel *ifm_latency_model_from_json(const json_t *json, const char *whe
     }
     g_autoptr(IfmLatencyModel) model = learn_model_alloc();
     if (!ifm_record_from_json(model, model_fields, json, where, NULL, error) || !check_features(model, where, error) ||
-        !check_lists(model, where, error) || !check_numbers(model, where, error) || !read_trees(model, where, error) ||
-        !learn_lines_read(model, where, error) || !learn_choices_check(model, where, error))
+        !check_lists(model, where, error) || !read_trees(model, where, error) || !learn_lines_read(model, where, error) ||
+        !learn_model_check(model, where, error))
     {
         ifm_error_make_one_line(error); /* the message quotes the file */
         return NULL;

@@ -288,8 +288,8 @@ IfmLatencyModel *learn_fit(const LearnCases *cases, const gboolean *use, const I
  * without load of @use; @smooth: also what they leave */
 extern const char *const learn_way_words[];
 void learn_fit_lines(IfmLatencyModel *model, const LearnCases *cases, const gboolean *use, gboolean smooth);
-/* learn_lines_check: whether their weights can be, and all that a way may need are there. FALSE with IFM_ERROR_INVALID.
- * learn_lines_read: the smooth functions of a file. */
+/* learn_lines_check: whether their weights and smooth functions can be, and all that a way may need are there. FALSE with
+ * IFM_ERROR_INVALID. learn_lines_read: the smooth functions of a file. */
 gboolean learn_lines_check(const IfmLatencyModel *model, const char *where, GError **error);
 gboolean learn_lines_read(IfmLatencyModel *model, const char *where, GError **error);
 /* learn_way_ns: Allocates nothing. @row: as learn_fill_row() has it    Returns: finite, above 0; NaN: the model lacks what
@@ -301,7 +301,7 @@ gboolean learn_way_tried(const IfmLatencyModel *model, LearnWay way, const IfmLe
 
 /* learn_choose_any: A way for all operators, until it is known which is best.    learn_choose: For each operator that with
  * the least mean relative error; or the two best, whose logarithms' mean is used, where that is clearly better. Operators
- * with fewer than IFM_LEARN_OPERATOR_CASES cases are one group with those that begin alike, or with all others.
+ * with fewer than 20 cases are one group with those that begin alike, or with all others.
  * @trials: [cases x LEARN_N_WAYS] ns as predicted by a model that was not trained on the case; NaN: not at all */
 void learn_choose_any(IfmLatencyModel *model, const IfmLearnOptions *options);
 void learn_choose(IfmLatencyModel *model, const LearnCases *cases, const double *trials);
@@ -313,7 +313,9 @@ double learn_choice_ns(const IfmLatencyModel *model, const IfmOperatorChoice *ch
 gboolean learn_choices_check(const IfmLatencyModel *model, const char *where, GError **error);
 void learn_choices_trim(IfmLatencyModel *model);
 
-/* learn_smooth_to_json: (transfer full)    learn_smooth_from_json: (transfer full) checks all of it. */
+/* learn_smooth_to_json: (transfer full)    learn_smooth_from_json: (transfer full) of numbers that are not checked yet
+ * learn_smooth_check: whether its numbers are such as a file may have. FALSE with IFM_ERROR_INVALID. */
+gboolean learn_smooth_check(const IfmSmooth *smooth, const char *where, GError **error);
 json_t *learn_smooth_to_json(const IfmSmooth *smooth);
 IfmSmooth *learn_smooth_from_json(const json_t *json, const char *where, gsize n_columns, GError **error);
 

@@ -142,7 +142,7 @@ const char *const *ifm_learn_method_words(void);
 /** IFM_LEARN_FOLDS: of cross-validation, by configuration. */
 #define IFM_LEARN_FOLDS 5
 
-/** IFM_LEARN_OPERATOR_CASES: an operator with so many cases is chosen for, and reported, by itself. */
+/** IFM_LEARN_OPERATOR_CASES: an operator with so many cases is reported by itself; it is chosen for by itself from 20. */
 #define IFM_LEARN_OPERATOR_CASES 30
 #define IFM_LEARN_OPERATOR_PREFIX "operator " /* of the part of an IfmLearnError */
 

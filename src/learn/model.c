@@ -52,7 +52,7 @@ static double share_log(double same)
 /* What is measured of a load is never twice the same: a little beside its range is inside. */
 static gboolean is_about_inside(const IfmLearnFeature *feature, double value)
 {
-    const gboolean is_share = g_str_has_suffix(feature->name, "_load"),
+    const gboolean is_share = g_strv_contains((const char *const[]){ "effective_load", "other_load", NULL }, feature->name),
                    is_metric = g_str_has_prefix(feature->name, IFM_SAMPLE_METRIC_PREFIX);
     const double room = is_share ? LEVEL_TOLERANCE : is_metric ? METRIC_TOLERANCE * (feature->max - feature->min) : 0;
     return !(value < feature->min - room || value > feature->max + room) || is_inside(feature, value);

@@ -140,22 +140,31 @@ json_t *learn_smooth_to_json(const IfmSmooth *smooth)
                      numbers_to_json(smooth->x, smooth->n * smooth->n_columns));
 }
 
-/* (transfer full) NULL: not all are numbers that can be */
-static double *read_numbers(const json_t *list, const char *where, GError **error)
+static gboolean check_numbers(const double *numbers, gsize n, const char *where, const char *what, GError **error)
+{
+    for (gsize i = 0; i < n; i++)
+        if (!(fabs(numbers[i]) <= MOST_NUMBER))
+            return ifm_error_refuse(error, "%s.%s[%zu]: expected a number of up to %g", where, what, i, MOST_NUMBER);
+    return TRUE;
+}
+
+gboolean learn_smooth_check(const IfmSmooth *smooth, const char *where, GError **error)
+{
+    return check_numbers(smooth->weights, smooth->n, where, "weights", error) &&
+           check_numbers(smooth->x, smooth->n * smooth->n_columns, where, "x", error);
+}
+
+/* (transfer full) NaN: no number */
+static double *read_numbers(const json_t *list)
 {
     const gsize n = json_array_size(list);
-    g_autofree double *numbers = g_new(double, n + 1);
+    double *numbers = g_new(double, n + 1);
     for (gsize i = 0; i < n; i++)
     {
         const json_t *one = json_array_get(list, i);
         numbers[i] = json_is_number(one) ? json_number_value(one) : (double)NAN;
-        if (!(fabs(numbers[i]) <= MOST_NUMBER))
-        {
-            ifm_error_refuse(error, "%s[%zu]: expected a number of up to %g", where, i, MOST_NUMBER);
-            return NULL;
-        }
     }
-    return g_steal_pointer(&numbers);
+    return numbers;
 }
 
 IfmSmooth *learn_smooth_from_json(const json_t *json, const char *where, gsize n_columns, GError **error)
@@ -173,10 +182,7 @@ IfmSmooth *learn_smooth_from_json(const json_t *json, const char *where, gsize n
                          where, n, json_array_size(x), n_columns, MOST_POINTS);
         return NULL;
     }
-    g_autofree char *of_weights = g_strconcat(where, ".weights", NULL), *of_x = g_strconcat(where, ".x", NULL);
-    g_autoptr(IfmSmooth) self = g_new0(IfmSmooth, 1);
-    *self = (IfmSmooth){ .n = n, .n_columns = n_columns, .reach = reach };
-    self->weights = read_numbers(weights, of_weights, error);
-    self->x = self->weights != NULL ? read_numbers(x, of_x, error) : NULL;
-    return self->x != NULL ? g_steal_pointer(&self) : NULL;
+    IfmSmooth *self = g_new0(IfmSmooth, 1);
+    *self = (IfmSmooth){ n, n_columns, reach, read_numbers(x), read_numbers(weights) };
+    return self;
 }

@@ -204,6 +204,9 @@ gboolean learn_lines_check(const IfmLatencyModel *model, const char *where, GErr
             if (!(weights[k] >= 0 && weights[k] <= MOST_WEIGHT))
                 return ifm_error_refuse(error, "%s.lines[%u]: found %g, expected 0 to %g", where, i, weights[k],
                                         MOST_WEIGHT);
+        g_autofree char *place = g_strdup_printf("%s.lines[%u].points", where, i);
+        if (line->smooth != NULL && !learn_smooth_check(line->smooth, place, error))
+            return FALSE;
     }
     return (find_line(model, "", "") != NULL && find_line(model, "", FLOP_PART) != NULL) ||
            ifm_error_refuse(error, "%s.lines: none of all operators", where);

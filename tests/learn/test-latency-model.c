@@ -154,6 +154,14 @@ static void test_hostile(void)
     json_auto_t *renamed = json_deep_copy(good), *none = json_object(), *list = json_array();
     json_object_set_new(json_array_get(json_object_get(renamed, "features"), 3), "name", json_string("x"));
     assert_refused(renamed, "features[3]: found \"x\", expected \"width\": of another version");
+    for (int is_short = 0; is_short < 2; is_short++)
+    {
+        json_auto_t *metric = json_deep_copy(good);
+        const char *name = is_short ? "copy" : "metric:during:copy";
+        json_array_set_new(json_object_get(metric, "metrics"), 0, json_string(name));
+        json_object_set_new(json_array_get(json_object_get(metric, "load_features"), 6), "name", json_string(name));
+        assert_refused(metric, is_short ? "metrics[0]: found \"copy\", expected \"metric:before:…\"" : "metrics[0]: found");
+    }
     assert_refused(none, "not a model of latencies");
     assert_refused(list, "not a model of latencies");
 }

@@ -552,6 +552,61 @@ static void test_no_load_data(void)
     g_assert_cmpfloat(shared.low_ns, ==, idle.low_ns);
 }
 
+/* (transfer full) The same with other names of metrics and at most so many rows under load. */
+static IfmKernelSamples *copy_samples(const IfmKernelSamples *from, const char *const *metrics, gsize n_loaded)
+{
+    IfmKernelSamples *to = ifm_kernel_samples_new(metrics);
+    for (gsize i = 0; i < ifm_kernel_samples_n(from); i++)
+    {
+        const IfmKernelSample *sample = ifm_kernel_samples_at(from, i);
+        const gboolean is_loaded = sample->load_kind != IFM_LOAD_NONE;
+        if (!is_loaded || n_loaded > 0)
+            ifm_kernel_samples_add(to, sample);
+        n_loaded -= is_loaded && n_loaded > 0;
+    }
+    return to;
+}
+
+/* Where folds have too few rows under load for trees of them, what is known without metrics bounds the errors. */
+static void test_few_loaded(void)
+{
+    g_autoptr(IfmKernelSamples) samples = law_samples(&small_law);
+    const IfmLearnOptions options = law_options();
+    for (gsize n = 9; n <= 13; n++)
+    {
+        g_autoptr(GError) error = NULL;
+        g_autoptr(IfmKernelSamples) few = copy_samples(samples, ifm_kernel_samples_metrics(samples), n);
+        g_autoptr(IfmLatencyModel) model = ifm_learn_train(few, &options, &error);
+        g_assert_no_error(error);
+        g_assert_cmpint(model->n_loaded, ==, n);
+        const double metrics[] = { 0.3, 0 };
+        const IfmKernelSample kernel = conv(64, 28);
+        IfmPredictedLatency predicted;
+        ifm_latency_model_predict(model, &kernel, &(IfmLoadState){ 0.3, 0, (double)NAN, metrics }, &predicted);
+        g_assert_true(predicted.low_ns < predicted.latency_ns && predicted.latency_ns < predicted.high_ns);
+        g_assert_cmpint(predicted.load_learned, ==, n >= 10);
+    }
+}
+
+/* A metric has the room of metrics beside its range, whatever its name ends in. */
+static void test_metric_room(void)
+{
+    static const char *const names[] = { "metric:before:node_load", "metric:before:copy", NULL };
+    g_autoptr(GError) error = NULL;
+    const IfmLearnOptions options = law_options();
+    g_autoptr(IfmKernelSamples) samples = law_samples(&small_law), renamed = copy_samples(samples, names, G_MAXSIZE);
+    g_autoptr(IfmLatencyModel) model = ifm_learn_train(renamed, &options, &error);
+    g_assert_no_error(error);
+    const IfmKernelSample kernel = conv(64, 28);
+    for (int is_far = 0; is_far < 2; is_far++)
+    {
+        const double metrics[] = { is_far ? 1.2 : 1.05, 0.3 }; /* learnt from 0 to 0.9: 0.225 of room */
+        IfmPredictedLatency predicted;
+        ifm_latency_model_predict(model, &kernel, &(IfmLoadState){ 0.6, 0, (double)NAN, metrics }, &predicted);
+        g_assert_cmpint(predicted.in_range, ==, !is_far);
+    }
+}
+
 /* --- what cannot be learnt from -----------------------------------------------------------------------------------------
  */
 
@@ -586,6 +641,26 @@ static void test_refused(void)
     }
     assert_refused(alike, "every kernel is a Relu: expected several classes of kernels (OpType)");
     assert_refused(without_idle, "kernel k0: rows under load, but its Idle_ms is empty and it has no row without load");
+}
+
+/* What is learnt can be read back: numbers that no file may have are refused by the training. */
+static void test_too_slow(void)
+{
+    g_autoptr(GError) error = NULL;
+    Law law = small_law;
+    law.loads = FALSE;
+    g_autoptr(IfmKernelSamples) samples = law_samples(&law), slow = ifm_kernel_samples_new(NULL);
+    for (gsize i = 0; i < ifm_kernel_samples_n(samples); i++)
+    {
+        IfmKernelSample sample = *ifm_kernel_samples_at(samples, i);
+        sample.latency_ms *= 1e10;
+        sample.metrics = NULL;
+        ifm_kernel_samples_add(slow, &sample);
+    }
+    const IfmLearnOptions options = law_options();
+    g_assert_null(ifm_learn_train(slow, &options, &error));
+    g_assert_error(error, IFM_ERROR, IFM_ERROR_INVALID);
+    g_assert_nonnull(strstr(error->message, "latencies are too far apart to learn from: model.lines["));
 }
 
 /* Two rows under load of a kernel that was never measured without are left out and counted: the others say enough. */
@@ -791,7 +866,10 @@ int main(int argc, char **argv)
     g_test_add_func("/learn/sharing", test_sharing);
     g_test_add_func("/learn/kind", test_kind);
     g_test_add_func("/learn/no-load-data", test_no_load_data);
+    g_test_add_func("/learn/few-loaded", test_few_loaded);
+    g_test_add_func("/learn/metric-room", test_metric_room);
     g_test_add_func("/learn/refused", test_refused);
+    g_test_add_func("/learn/too-slow", test_too_slow);
     g_test_add_func("/learn/orphans", test_orphans);
     g_test_add_func("/learn/disturbed", test_disturbed);
     g_test_add_func("/learn/origin", test_origin);
