@@ -567,22 +567,30 @@ static void recall_kernel(KernelAxes *axes, const StudyKernel *kernel)
     if (base == NULL || axes->kernels->len >= (guint)axes->shapes ||
         g_hash_table_contains(axes->known, kernel->record->digest))
         return;
-    axes->round = MAX(axes->round, kernel->round);
-    add_kernel(axes, kernel->record, base->id)->round = kernel->round;
+    StudyKernel *added = add_kernel(axes, kernel->record, base->id);
+    added->round = MIN(kernel->round, axes->rounds);
+    axes->round = MAX(axes->round, added->round);
 }
 
-/* A manifest of another program may hold anything: what is none is left. */
+/* A manifest of another program may hold anything: what is none is left. The first round of a store of shards has all
+ * kernels, and those under load were drawn from them: all rounds are spanned anew. */
 static void recall(IfmStudy *study, const json_t *definition)
 {
     KernelAxes *axes = study->own;
     const json_t *list = json_object_get(definition, "kernels");
+    const guint n = axes->kernels != NULL ? axes->kernels->len : 0;
     for (gsize i = 0; axes->n_own > 0 && i < json_array_size(list); i++)
     {
         g_autoptr(StudyKernel) kernel = study_kernel_from_json(json_array_get(list, i), NULL);
-        if (kernel != NULL && kernel->round > 1 && kernel->round <= axes->rounds)
+        if (kernel != NULL)
             recall_kernel(axes, kernel);
     }
-    for (gint64 round = 2; round <= axes->round; round++)
+    if (axes->kernels == NULL || axes->kernels->len == n)
+        return;
+    for (guint i = 0; i < study->cases->len; i++)
+        clear_case(study->cases->pdata[i]);
+    g_ptr_array_set_size(study->cases, 0);
+    for (gint64 round = 1; round <= axes->round; round++)
         span_round(study, ((const IfmStudyDevice *)study->devices->pdata[0])->phase, round);
 }
 

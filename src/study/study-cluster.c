@@ -184,6 +184,7 @@ static gboolean begin_all(Submission *submission, IfmStudy *study, GError **erro
     for (gsize i = 0; options->arguments != NULL && options->arguments[i] != NULL; i++)
         g_ptr_array_add(record->arguments, g_strdup(options->arguments[i]));
     record->n_shards = options->n_shards;
+    study->in_parts = TRUE; /* as its shards span it */
     record->n_cases = ifm_study_cases(study)->len;
     if (record->n_shards > record->n_cases)
         return ifm_error_refuse(error, "--shards: %" G_GINT64_FORMAT " is more than the %" G_GINT64_FORMAT " cases of %s",

@@ -2,6 +2,7 @@
 
 #include <base/fields.h>
 #include <learn/learn.h>
+#include <store/store.h>
 #include <study/study-pages.h>
 #include <study/study.h>
 
@@ -9,6 +10,7 @@
 #include "sensor/http-server.h"
 #include "study-fixture.h"
 #include "study/kind-kernels.h"
+#include "study/study-cluster-private.h"
 
 /* Studies of kernels: their keys, and a small one on the real runtime where it is here. */
 
@@ -244,6 +246,95 @@ static void test_rounds(Fixture *fixture, gconstpointer data)
     }
 }
 
+/* Asks for two shards; sbatch, which need not be here, is a script that answers with the number of a job. */
+static void submit_shards(const Fixture *fixture, IfmStudy *study, const char *path, const char *folder)
+{
+    g_autoptr(GError) error = NULL;
+    g_auto(IfmClusterJob) job = { 0 };
+    g_autofree char *sbatch = write_file(fixture, "sbatch", "#!/bin/sh\necho 7\n");
+    g_autofree char *before = g_strdup(g_getenv("PATH")), *with = g_strconcat(fixture->folder, ":", before, NULL);
+    IfmClusterOptions options = { .slurm = TRUE,
+                                  .n_shards = 2,
+                                  .time_ns = IFM_OPTION_UNSET,
+                                  .memory_bytes = IFM_OPTION_UNSET,
+                                  .cpus_per_task = IFM_OPTION_UNSET,
+                                  .study = path };
+    g_assert_cmpint(g_chmod(sbatch, 0700), ==, 0);
+    g_setenv("PATH", with, TRUE);
+    ifm_cluster_submit(study, folder, &options, &job, &error);
+    g_setenv("PATH", before, TRUE);
+    g_assert_no_error(error);
+}
+
+/* FALSE where it cannot be measured here. */
+static gboolean run_shard(Fixture *fixture, const char *path, const char *folder, gsize shard)
+{
+    g_autoptr(GError) error = NULL;
+    g_autofree char *part = cluster_shard_folder(folder, (gint64)shard, 2),
+                    *store = g_build_filename(part, "store.db", NULL);
+    g_autoptr(IfmStudy) study = ifm_study_open(path, &error);
+    g_assert_no_error(error);
+    ifm_store_close(fixture->store);
+    fixture->store = ifm_store_open(store, IFM_STORE_WRITE, &error);
+    g_assert_no_error(error);
+    IfmStudyOptions options = { .folder = part, .limits = IFM_LIMITS_INIT, .shard = shard, .n_shards = 2 };
+    if (ifm_study_measure(study, fixture->store, &options, NULL, &error))
+        return TRUE;
+    assert_says(&error, IFM_ERROR_UNAVAILABLE, "");
+    g_test_skip("the runtime is not here");
+    return FALSE;
+}
+
+/* As a program without rounds has left them. */
+static void forget_rounds(IfmStore *store)
+{
+    g_autoptr(GError) error = NULL;
+    json_auto_t *manifest = ifm_store_document(store, STUDY_DOCUMENT, &error);
+    g_assert_no_error(error);
+    json_t *kernel, *list = (json_t *)ifm_member(manifest, "definition.kernels");
+    gsize i;
+    g_assert_cmpuint(json_array_size(list), ==, 16);
+    json_array_foreach(list, i, kernel)
+    {
+        g_assert_cmpint(json_object_del(kernel, "round"), ==, 0);
+    }
+    g_assert_true(ifm_store_set_document(store, STUDY_DOCUMENT, manifest, &error));
+}
+
+/* Shards have all kernels from the start, as the submission counts them; a run of the whole study finds all of them. */
+static void test_shards(Fixture *fixture, gconstpointer data)
+{
+    static const char text[] = HEAD "models: [small-cnn]\nshapes: 16\nrounds: 3\nloaded: 2\nvisits: 1\n"
+                                    "stress: [gemm]\nlevels: [50]\ncores: [same]\n" DEVICE FIXED;
+    g_autoptr(GError) error = NULL;
+    g_autofree char *path = write_file(fixture, "small.yaml", text),
+                    *folder = g_build_filename(fixture->folder, "out", NULL),
+                    *store = g_build_filename(folder, "store.db", NULL);
+    IfmStudyMerge merge;
+    IfmCampaignProgress result;
+    g_autoptr(IfmStudy) study = ifm_study_open(path, &error), again = ifm_study_open(path, &error);
+    g_assert_no_error(error);
+    if (!run_shard(fixture, path, folder, 1))
+        return;
+    submit_shards(fixture, study, path, folder);
+    g_autoptr(IfmClusterStatus) status = ifm_cluster_status(folder, &error);
+    g_assert_no_error(error);
+    const IfmShardStatus *first = status->shards->pdata[0];
+    g_assert_cmpstr(first->why, ==, NULL);
+    g_assert_cmpuint(first->counts.n_done, ==, (16 + 2) / 2);
+    g_assert_true(run_shard(fixture, path, folder, 2));
+    g_assert_true(ifm_study_merge(study, folder, NULL, &merge, &error));
+    g_assert_no_error(error);
+    g_assert_cmpuint(merge.n_missing, ==, 0);
+    ifm_store_close(fixture->store);
+    fixture->store = ifm_store_open(store, IFM_STORE_WRITE, &error);
+    g_assert_no_error(error);
+    forget_rounds(fixture->store);
+    g_assert_true(run_study(fixture, again, &result));
+    g_assert_cmpuint(result.n_cases, ==, 16 + 2);
+    g_assert_cmpuint(result.n_measured, ==, 0);
+}
+
 static void add_kernel(IfmKernelSamples *samples, const char *op_type, int i, double latency_ms)
 {
     g_autofree char *id = g_strdup_printf("%s-%d", op_type, i);
@@ -427,6 +518,7 @@ int main(int argc, char **argv)
     ADD("unknown-model", test_unknown_model);
     ADD("run", test_run);
     ADD("rounds", test_rounds);
+    ADD("shards", test_shards);
     g_test_add_func("/study-kernels/needs", test_needs);
     return g_test_run();
 }
