@@ -485,6 +485,30 @@ static void choose(IfmLatencyModel *model, Fold *folds, const LearnCases *cases,
     }
 }
 
+gboolean learn_fit_folds(const LearnCases *cases, const int *of, const gboolean *use, const IfmLearnOptions *options,
+                         IfmLatencyModel **models, GError **error)
+{
+    g_autoptr(IfmLatencyModel) all = learn_model_alloc();
+    Fold folds[IFM_LEARN_FOLDS] = { 0 };
+    gboolean good = TRUE;
+    for (int k = 0; good && k < IFM_LEARN_FOLDS; k++)
+    {
+        folds[k] = (Fold){ of, k, (double)NAN, NULL, NULL };
+        good = fold_train(&folds[k], cases, use, options, TRUE, error);
+    }
+    if (good)
+    {
+        learn_machines_copy(all->machines, cases, use);
+        learn_find_peaks(all, cases, use);
+        learn_find_operators(all, cases, use);
+        learn_choose_any(all, options);
+        choose(all, folds, cases, use, options);
+    }
+    for (int k = 0; k < IFM_LEARN_FOLDS; k++)
+        models[k] = folds[k].model;
+    return good;
+}
+
 static gboolean calibrate_model(IfmLatencyModel *model, const LearnCases *cases, const gboolean *use,
                                 const IfmLearnOptions *options, gboolean idle, GError **error)
 {

@@ -281,6 +281,12 @@ void learn_model_finish(IfmLatencyModel *model);
 IfmLatencyModel *learn_fit(const LearnCases *cases, const gboolean *use, const IfmLearnOptions *options, gboolean calibrate,
                            gboolean idle, GError **error);
 
+/* learn_fit_folds: @of: [n] the fold of each case    @use: [n]    @models: (out) (transfer full) [IFM_LEARN_FOLDS] of the
+ * cases of the other folds; each operator is predicted in the way that is best of it over all folds. NULL after a failure.
+ */
+gboolean learn_fit_folds(const LearnCases *cases, const int *of, const gboolean *use, const IfmLearnOptions *options,
+                         IfmLatencyModel **models, GError **error);
+
 /* --- ways to predict ---------------------------------------------------------------------------------------------------
  */
 

@@ -243,7 +243,8 @@ typedef struct
 /** IfmLearnChoice: whether a kernel may be learnt from. */
 typedef gboolean (*IfmLearnChoice)(const IfmKernelSample *sample, gpointer user);
 
-/** ifm_learn_left_out: By cross-validation over configurations; the same samples give the same. @may: NULL: all
+/** ifm_learn_left_out: By cross-validation over configurations, each operator in the way that is best of it
+ * there, as ifm_learn_train() chooses; the same samples give the same. @may: NULL: all
  * Returns: (transfer full) IfmLearnLeftOut, of all kernels whoever may be learnt from; NULL with the errors of
  * ifm_learn_train(). */
 GArray *ifm_learn_left_out(const IfmKernelSamples *samples, const IfmLearnOptions *options, IfmLearnChoice may,
