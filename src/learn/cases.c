@@ -366,3 +366,39 @@ int *learn_cases_folds(const LearnCases *cases, gint64 seed)
         folds[i] = fold[learn_case(cases, i)->configuration];
     return folds;
 }
+
+#define LEAST_FAMILIES 3
+
+/* configuration -> number of the first family of its kernels, from 1; 0: none has one. [n_configurations] */
+static guint *family_of_configurations(const LearnCases *cases, guint *n_families)
+{
+    g_autoptr(GHashTable) numbers = g_hash_table_new_full(g_str_hash, g_str_equal, g_free, NULL);
+    guint *families = g_new0(guint, cases->n_configurations + 1);
+    for (guint i = 0; i < cases->cases->len; i++)
+    {
+        const LearnCase *one = learn_case(cases, i);
+        const char *text = one->sample.families;
+        if (text == NULL || *text == '\0' || families[one->configuration] != 0)
+            continue;
+        g_autofree char *name = g_strndup(text, strcspn(text, ";"));
+        guint number = GPOINTER_TO_UINT(g_hash_table_lookup(numbers, name));
+        if (number == 0)
+            g_hash_table_insert(numbers, g_strdup(name), GUINT_TO_POINTER(number = g_hash_table_size(numbers) + 1));
+        families[one->configuration] = number;
+    }
+    *n_families = g_hash_table_size(numbers);
+    return families;
+}
+
+int *learn_cases_family_folds(const LearnCases *cases)
+{
+    guint n_families;
+    g_autofree guint *families = family_of_configurations(cases, &n_families);
+    int *folds = n_families >= LEAST_FAMILIES ? g_new(int, cases->cases->len + 1) : NULL;
+    for (guint i = 0; folds != NULL && i < cases->cases->len; i++)
+    {
+        const guint configuration = learn_case(cases, i)->configuration, family = families[configuration];
+        folds[i] = (int)((family != 0 ? family : configuration) % IFM_LEARN_FOLDS);
+    }
+    return folds;
+}

@@ -467,8 +467,8 @@ static void fold_hold_out(const Fold *fold, const LearnCases *cases, const gbool
     }
 }
 
-/* Each operator is predicted in the way that is best of those that the folds tried. */
-static void choose(IfmLatencyModel *model, Fold *folds, const LearnCases *cases, const gboolean *use,
+/* Each operator is predicted in the way that is best of those that the folds tried, all of which have it from then on. */
+static void choose(IfmLatencyModel *model, const Fold *folds, const LearnCases *cases, const gboolean *use,
                    const IfmLearnOptions *options)
 {
     const gsize n = (gsize)cases->cases->len * LEARN_N_WAYS;
@@ -478,6 +478,10 @@ static void choose(IfmLatencyModel *model, Fold *folds, const LearnCases *cases,
     for (int k = 0; k < IFM_LEARN_FOLDS; k++)
         fold_try(&folds[k], cases, use, options, trials);
     learn_choose(model, cases, trials);
+}
+
+static void share_choices(IfmLatencyModel *model, Fold *folds)
+{
     for (int k = 0; k < IFM_LEARN_FOLDS; k++)
     {
         g_ptr_array_unref(folds[k].model->choices);
@@ -503,9 +507,33 @@ gboolean learn_fit_folds(const LearnCases *cases, const int *of, const gboolean 
         learn_find_operators(all, cases, use);
         learn_choose_any(all, options);
         choose(all, folds, cases, use, options);
+        share_choices(all, folds);
     }
     for (int k = 0; k < IFM_LEARN_FOLDS; k++)
         models[k] = folds[k].model;
+    return good;
+}
+
+/* A kernel of a model that was never seen has none of its configuration among those that were learnt from, nor of others of
+ * its family, which are near it: a way that does well between neighbours may do badly there. So the ways are tried on
+ * families that are left out, where the samples say enough of them, else on configurations. */
+static gboolean choose_by_family(IfmLatencyModel *model, Fold *folds, const LearnCases *cases, const gboolean *use,
+                                 const IfmLearnOptions *options, GError **error)
+{
+    g_autofree int *of = model->machines->len == 0 ? learn_cases_family_folds(cases) : NULL;
+    Fold others[IFM_LEARN_FOLDS] = { 0 };
+    gboolean good = TRUE;
+    for (int k = 0; of != NULL && good && k < IFM_LEARN_FOLDS; k++)
+    {
+        others[k] = (Fold){ of, k, (double)NAN, NULL, NULL };
+        good = fold_train(&others[k], cases, use, options, TRUE, error);
+    }
+    if (good)
+        choose(model, of != NULL ? others : folds, cases, use, options);
+    for (int k = 0; k < IFM_LEARN_FOLDS; k++)
+        fold_clear(&others[k]);
+    if (good)
+        share_choices(model, folds);
     return good;
 }
 
@@ -528,7 +556,7 @@ static gboolean calibrate_model(IfmLatencyModel *model, const LearnCases *cases,
         good = fold_train(&folds[k], cases, use, options, idle, error);
     }
     if (good && idle)
-        choose(model, folds, cases, use, options);
+        good = choose_by_family(model, folds, cases, use, options, error);
     for (int k = 0; k < IFM_LEARN_FOLDS; k++)
     {
         if (good)

@@ -163,6 +163,9 @@ static inline const LearnCase *learn_case(const LearnCases *cases, gsize i)
 }
 /* learn_cases_folds: (transfer full) the fold of each case, by its configuration: 0 to IFM_LEARN_FOLDS - 1. */
 int *learn_cases_folds(const LearnCases *cases, gint64 seed);
+/* learn_cases_family_folds: (transfer full) the same by the first family of a kernel, and of those of its configuration;
+ * NULL: there are fewer than 3. */
+int *learn_cases_family_folds(const LearnCases *cases);
 /* learn_cases_check: whether there are enough to learn from. FALSE with IFM_ERROR_INVALID. */
 gboolean learn_cases_check(const LearnCases *cases, GError **error);
 /* learn_machines_copy: Adds copies of the machines of which cases are used. */
