@@ -306,7 +306,8 @@ typedef struct
      * server refuses or has nothing of fails the case. NULL: none */
     const char *prometheus;
     const char *const *queries;
-    /* the longest that one window may be for it: it then holds fewer scrapes, and with fewer than two the case fails */
+    /* the longest that one window may be for it: it then holds fewer scrapes, and with fewer than two the case fails;
+     * 0: no bound */
     gint64 prometheus_wait_ns;
 } IfmModelCase;
 

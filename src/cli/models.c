@@ -8,12 +8,13 @@ GPtrArray *cli_open_each(const Arguments *arguments, const IfmKernelOptions *opt
 {
     g_autoptr(GError) error = NULL;
     g_autoptr(Progress) progress = progress_new_brief(arguments);
+    g_auto(GStrv) words = ifm_kernel_records_words(cli_positional(arguments), TRUE);
     IfmKernelOptions asked = *options;
     asked.interrupted = cli_interrupt_install();
     asked.note = cli_note_of;
     asked.progress = progress_of;
     asked.user = progress;
-    GPtrArray *all = ifm_kernel_records_open_each(cli_positional(arguments), &asked, &error);
+    GPtrArray *all = ifm_kernel_records_open_each((const char *const *)words, &asked, &error);
     if (all == NULL)
         *status = cli_fail(error);
     return all;

@@ -97,7 +97,8 @@ static char *load_of(const Arguments *arguments, const IfmLatencyModel *model, c
     g_autoptr(GError) trouble = NULL;
     if (is_asked && !ifm_prometheus_is_url(text + strlen(PROMETHEUS)))
     {
-        ifm_error_misuse(error, "--load %s: a URL such as http://127.0.0.1:9090 is expected", text);
+        g_autofree char *shown = ifm_prometheus_shown(text + strlen(PROMETHEUS));
+        ifm_error_misuse(error, "--load " PROMETHEUS "%s: a URL such as http://127.0.0.1:9090 is expected", shown);
         return NULL;
     }
     if (!g_str_equal(text, LIVE) && !is_asked)

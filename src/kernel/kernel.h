@@ -210,8 +210,8 @@ gboolean ifm_timing_is_below(const IfmTiming *whole, const IfmTiming *part);
  * IFM_ERROR_INVALID: it is of another model, or of other sizes. */
 gboolean ifm_kernel_records_check_graph(const IfmKernelRecords *records, const IfmModel *graph, GError **error);
 
-/** ifm_kernel_records_words: (transfer full) Each folder of @words is replaced by the models (.onnx) in it and, with
- * @records, the files of records, by name. One without any, and what is no folder, stays. */
+/** ifm_kernel_records_words: (transfer full) Each folder of @words is replaced by the files in it that are models (.onnx)
+ * and, with @records, those of records, by name. One without any, and what is no folder, stays. */
 GStrv ifm_kernel_records_words(const char *const *words, gboolean records);
 
 /** ifm_kernel_records_stand_alone: whether a word is a file of records, whose model need not be there. */
@@ -221,7 +221,8 @@ gboolean ifm_kernel_records_stand_alone(const char *word);
 IfmKernelRecords *ifm_kernel_records_failed(const char *word, const GError *why);
 
 /** ifm_kernel_records_open_each: Those of several models, one after the other. What cannot be opened has its reason, and
- * the others are opened all the same. @words: as of ifm_kernel_records_open(), or folders of such
+ * the others are opened all the same. @words: as of ifm_kernel_records_open(); of
+ * ifm_kernel_records_words() where there may be folders
  * Returns: (transfer full) IfmKernelRecords*, in that order; NULL with IFM_ERROR_CANCELLED, or with IFM_ERROR_USAGE for
  * sizes that are none. */
 GPtrArray *ifm_kernel_records_open_each(const char *const *words, const IfmKernelOptions *options, GError **error);

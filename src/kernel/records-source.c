@@ -130,19 +130,24 @@ static IfmKernelRecords *records_of(Asked *self, const char *text, gboolean is_f
                        is_file ? g_steal_pointer(&path) : g_strdup(self->source.source));
 }
 
-/* Of a kernel that was extracted: it is the outcome of an optimisation, and has no other. */
-static IfmKernelRecords *records_of_kernel(const Asked *self, const char *text, GError **error)
+/* Of a kernel that was extracted: it is the outcome of an optimisation, and has no other. NULL: it is none, such as one
+ * that was edited since: what its metadata say is not what it is */
+static IfmKernelRecords *records_of_kernel(const Asked *self, const char *text)
 {
     IfmModel *model = self->source.model;
     const IfmModelFeed *feed = &self->source.feed;
-    g_autoptr(IfmAnalysis) analysis = ifm_model_analyse(model, ifm_model_feed_bindings(feed), feed->bindings->len, error);
-    const char *digest = analysis != NULL ? ifm_model_digest(model, error) : NULL;
-    if (digest != NULL && ifm_model_n_nodes(model) == 0)
-        ifm_error_refuse(error, "%s: has no node, and is said to be a kernel", text);
-    if (digest == NULL || ifm_model_n_nodes(model) == 0)
+    const char *said = ifm_model_metadata(model, IFM_KERNEL_DIGEST_METADATA);
+    const gsize n_nodes = ifm_model_n_nodes(model);
+    g_autofree char *copies = g_strdup_printf("%zu", n_nodes);
+    if (said == NULL || n_nodes == 0 || g_strcmp0(ifm_model_metadata(model, IFM_KERNEL_COPIES_METADATA), copies) != 0)
+        return NULL;
+    g_autoptr(IfmAnalysis) analysis = ifm_model_analyse(model, ifm_model_feed_bindings(feed), feed->bindings->len, NULL);
+    const char *digest = analysis != NULL ? ifm_model_digest(model, NULL) : NULL;
+    if (digest == NULL)
         return NULL;
     g_autoptr(IfmKernelRecords) records = kernel_records_of_kernel(model, analysis);
-    if (!ifm_kernel_record_check(records->kernels->pdata[0], text, error))
+    const IfmKernelRecord *record = records->kernels->pdata[0];
+    if (!g_str_equal(record->digest, said) || !ifm_kernel_record_check(record, text, NULL))
         return NULL;
     ifm_record_set_text(&records->model_digest, digest);
     ifm_record_set_text(&records->device, self->model_case.device);
@@ -172,10 +177,15 @@ static IfmKernelRecords *open_model(const char *text, const IfmKernelOptions *op
             ifm_error_blame_sizes(*error);
         return NULL;
     }
-    if (ifm_model_metadata(self.source.model, IFM_KERNEL_DIGEST_METADATA) != NULL)
-        return records_of_kernel(&self, text, error);
-    take_source(&self);
-    return records_of(&self, text, ifm_model_source_entry(text) == NULL, error);
+    records = records_of_kernel(&self, text);
+    if (records == NULL)
+    {
+        take_source(&self);
+        return records_of(&self, text, ifm_model_source_entry(text) == NULL, error);
+    }
+    if (options->graph != NULL && !ifm_model_save(self.source.model, options->graph, error))
+        g_clear_pointer(&records, ifm_kernel_records_free);
+    return records;
 }
 
 /* Records have the sizes that their model had. */
@@ -193,6 +203,11 @@ static gboolean check_sizes(const char *path, const IfmModelOptions *open, GErro
 /* Records of a file, whose model is still what it was; where it is not there, they stand alone. */
 static IfmKernelRecords *read_records(const char *path, const IfmKernelOptions *options, GError **error)
 {
+    if (options->graph != NULL)
+    {
+        ifm_error_refuse(error, "--graph: %s: records have no graph: export their model again", path);
+        return NULL;
+    }
     if (!check_sizes(path, &options->open, error))
         return NULL;
     g_autoptr(IfmKernelRecords) records = ifm_kernel_records_read(path, error);
@@ -284,7 +299,8 @@ static void add_files(const char *folder, gboolean records, GPtrArray *words)
     for (const char *name; dir != NULL && (name = g_dir_read_name(dir)) != NULL;)
     {
         char *path = g_build_filename(folder, name, NULL);
-        if (g_str_has_suffix(name, ".onnx") || (records && g_str_has_suffix(name, ".json") && holds_records(path)))
+        if (g_file_test(path, G_FILE_TEST_IS_REGULAR) &&
+            (g_str_has_suffix(name, ".onnx") || (records && g_str_has_suffix(name, ".json") && holds_records(path))))
             g_ptr_array_add(files, path);
         else
             g_free(path);
@@ -326,13 +342,12 @@ static void report(const IfmKernelOptions *options, const IfmProgress *now)
 
 GPtrArray *ifm_kernel_records_open_each(const char *const *words, const IfmKernelOptions *options, GError **error)
 {
-    g_auto(GStrv) texts = ifm_kernel_records_words(words, TRUE);
     g_autoptr(GPtrArray) all = g_ptr_array_new_with_free_func((GDestroyNotify)ifm_kernel_records_free);
     g_auto(IfmModelFeed) sizes = { 0 };
     if (!ifm_model_feed_init(&sizes, options->open.dims, error)) /* once, not for each */
         return NULL;
-    report(options, &(IfmProgress){ .n_cases = g_strv_length(texts) });
-    for (char **text = texts; *text != NULL; text++)
+    report(options, &(IfmProgress){ .n_cases = g_strv_length((GStrv)words) });
+    for (const char *const *text = words; *text != NULL; text++)
     {
         g_autoptr(GError) trouble = NULL;
         report(options, &(IfmProgress){ .title = *text });

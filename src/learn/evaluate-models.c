@@ -37,6 +37,7 @@ typedef struct
     GArray *loads;
     gint64 cache_bytes;   /* of the last level */
     GHashTable *measured; /* digest and load of a kernel -> its first row: models share kernels */
+    GHashTable *dropped;  /* digests of kernels that are no row */
     IfmEvaluation *evaluation;
 } Evaluating;
 
@@ -249,33 +250,35 @@ static gboolean evaluate_kernel(const Evaluating *self, const IfmKernelRecords *
 /* --- models -------------------------------------------------------------------------------------------------------------
  */
 
-/* Whether a kernel is a row. What cannot be measured by itself is none, and what only gives data another shape is none:
- * of a whole model it is among the overhead of its nodes, of others the page says how many there are. */
-static gboolean is_row(const Evaluating *self, const IfmKernelRecord *record, gboolean has_whole)
+/* Whether a kernel is a row. What cannot be measured by itself is none, and what only gives data another shape is none. */
+static gboolean is_row(const Evaluating *self, const IfmKernelRecord *record)
 {
     g_autoptr(GError) why = NULL;
-    const gboolean moves = ifm_kernel_record_moves(record);
-    if (moves && has_whole)
-        return FALSE;
-    if (moves)
+    if (ifm_kernel_record_moves(record))
         ifm_error_refuse(&why, "%s only gives data another shape", record->name);
     else if (ifm_kernel_stands_alone(record, &why))
         return TRUE;
-    self->evaluation->n_dropped++;
+    self->evaluation->n_dropped += g_hash_table_add(self->dropped, record->digest);
     if (self->evaluation->why_dropped == NULL)
         self->evaluation->why_dropped = g_strdup(why->message);
     return FALSE;
 }
 
+/* What only gives data another shape is, of a whole model, among the overhead of its nodes; of others the page says how
+ * many there are. @all: (out) none was dropped */
 static gboolean evaluate_kernels(const Evaluating *self, const IfmKernelRecords *records, gboolean has_whole,
-                                 const Load *load, GError **error)
+                                 const Load *load, gboolean *all, GError **error)
 {
     g_autoptr(GHashTable) seen = g_hash_table_new(g_str_hash, g_str_equal);
+    *all = TRUE;
     for (guint i = 0; i < records->kernels->len; i++)
     {
         const IfmKernelRecord *record = records->kernels->pdata[i];
-        if (g_hash_table_add(seen, record->digest) && is_row(self, record, has_whole) &&
-            !evaluate_kernel(self, records, record, load, error))
+        if (!g_hash_table_add(seen, record->digest) || (has_whole && ifm_kernel_record_moves(record)))
+            continue;
+        if (!is_row(self, record))
+            *all = FALSE;
+        else if (!evaluate_kernel(self, records, record, load, error))
             return FALSE;
     }
     return TRUE;
@@ -300,12 +303,12 @@ static gboolean evaluate_opened(const Evaluating *self, const IfmKernelRecords *
     {
         const Load *load = &g_array_index(self->loads, Load, i);
         const guint before = self->evaluation->rows->len;
-        const gint64 n_dropped = self->evaluation->n_dropped;
+        gboolean all = FALSE;
         if ((source->path != NULL && !evaluate_whole(self, records, source, load, error)) ||
-            (self->options->kernels && !evaluate_kernels(self, records, source->path != NULL, load, error)))
+            (self->options->kernels && !evaluate_kernels(self, records, source->path != NULL, load, &all, error)))
             return FALSE;
         if (self->options->kernels && source->path != NULL)
-            sum_kernels(self->evaluation->rows, before, self->evaluation->n_dropped == n_dropped);
+            sum_kernels(self->evaluation->rows, before, all);
     }
     return TRUE;
 }
@@ -400,12 +403,14 @@ IfmEvaluation *ifm_evaluate(const IfmLatencyModel *model, const IfmEvaluateOptio
     g_autoptr(IfmEvaluation) evaluation = self.evaluation = g_new0(IfmEvaluation, 1);
     evaluation->rows = g_ptr_array_new_with_free_func((GDestroyNotify)evaluated_free);
     self.measured = g_hash_table_new_full(g_str_hash, g_str_equal, g_free, NULL);
+    self.dropped = g_hash_table_new(g_str_hash, g_str_equal);
     self.loads = g_array_new(FALSE, FALSE, sizeof(Load));
     g_array_set_clear_func(self.loads, load_clear);
     self.spec = ifm_device_spec_parse(options->device != NULL ? options->device : USUAL_DEVICE, error);
     const gboolean ok = evaluate_all(&self, error);
     g_array_unref(self.loads);
     g_hash_table_unref(self.measured);
+    g_hash_table_unref(self.dropped);
     ifm_device_spec_free(self.spec);
     return ok ? g_steal_pointer(&evaluation) : NULL;
 }

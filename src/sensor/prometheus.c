@@ -81,15 +81,20 @@ static char *line_of(const char *text)
     return g_steal_pointer(&valid);
 }
 
-/* An address as messages have it: without the password in it, and without what follows '#'. (transfer full) */
+char *ifm_prometheus_shown(const char *text)
+{
+    const char *at = strrchr(text, '@'), *host = strstr(text, "://");
+    const int n_scheme = at != NULL && host != NULL && host < at ? (int)(host + 3 - text) : 0;
+    g_autofree char *open = g_strdup_printf("%.*s%s", n_scheme, text, at != NULL ? at + 1 : text);
+    return line_of(open);
+}
+
+/* An address without what follows '#'. (transfer full) */
 static char *address_of(const char *url)
 {
-    g_autofree char *base = g_strndup(url, strcspn(url, "#"));
-    const char *host = strstr(base, "://"), *end = host != NULL ? host + 3 + strcspn(host + 3, "/?") : base;
-    const char *at = host != NULL ? g_strrstr_len(host + 3, end - host - 3, "@") : NULL;
-    g_autofree char *open =
-        at != NULL ? g_strdup_printf("%.*s%s", (int)(host + 3 - base), base, at + 1) : g_steal_pointer(&base);
-    return line_of(open);
+    char *shown = ifm_prometheus_shown(url);
+    shown[strcspn(shown, "#")] = '\0';
+    return shown;
 }
 
 static const struct
@@ -171,7 +176,8 @@ static GByteArray *ask(const char *url, const char *path, const char *form, GErr
     char words[CURL_ERROR_SIZE] = "";
     if (!ifm_prometheus_is_url(url))
     {
-        ifm_error_refuse(error, "prometheus: \"%s\": a URL such as http://127.0.0.1:9090 is expected", url);
+        g_autofree char *shown = ifm_prometheus_shown(url);
+        ifm_error_refuse(error, "prometheus: \"%s\": a URL such as http://127.0.0.1:9090 is expected", shown);
         return NULL;
     }
     g_autofree char *address = address_of(url);

@@ -320,17 +320,21 @@ typedef struct
  * @url: with "#HOST:PORT", the instance of a node exporter, where the server watches several machines
  * @wait: NULL: not at all
  * Returns: FALSE with IFM_ERROR_INVALID (an answer that is none, a processor that is no number, a counter out of range,
- * several machines), IFM_ERROR_UNAVAILABLE (no server, an HTTP status of 5xx, the budget is over).
+ * several machines), IFM_ERROR_UNAVAILABLE (no server, an HTTP status of 5xx, 408 or 429, the budget is over).
  */
 gboolean ifm_prometheus_await_busy(const char *url, const int *cores, gsize n_cores, gint64 window_ns,
                                    const IfmPrometheusWait *wait, double *same, double *other, GError **error);
+
+/** ifm_prometheus_shown: (transfer full) An address, or what was given for one, as messages have it: one line, without what
+ * stands before the last "@", in which there may be a password. */
+char *ifm_prometheus_shown(const char *text);
 
 /**
  * ifm_prometheus_window: Asks over [@start_ns, @end_ns] (Unix) in steps of @step_ns, by /api/v1/query_range.
  * @url: of the server, "http://127.0.0.1:9090"; http or https    @query: PromQL, or the name of a preset
  * Returns: FALSE with IFM_ERROR_INVALID (no such URL; a query that the server refuses, with its words; a redirect or an
- * HTTP status of 4xx; an answer that is none), IFM_ERROR_UNAVAILABLE (no server, or none that answers in time; a status of
- * 5xx; a metric that is not there: the nearest names are given).
+ * HTTP status of 4xx but 408 and 429; an answer that is none), IFM_ERROR_UNAVAILABLE (no server, or none that answers in
+ * time; a status of 5xx, 408 or 429; a metric that is not there: the nearest names are given).
  */
 gboolean ifm_prometheus_window(const char *url, const char *query, gint64 start_ns, gint64 end_ns, gint64 step_ns,
                                IfmPrometheusWindow *window, GError **error);

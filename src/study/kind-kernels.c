@@ -178,8 +178,11 @@ static gboolean is_metric_name(const char *name)
 static gboolean read_queries(KernelAxes *axes, GError **error)
 {
     if (axes->prometheus != NULL && !ifm_prometheus_is_url(axes->prometheus))
+    {
+        g_autofree char *shown = ifm_prometheus_shown(axes->prometheus);
         return ifm_yaml_key_error(&axes->study.place, "prometheus", -1, error,
-                                  "\"%s\" is no URL of a server, such as http://127.0.0.1:9090", axes->prometheus);
+                                  "\"%s\" is no URL of a server, such as http://127.0.0.1:9090", shown);
+    }
     if ((axes->prometheus != NULL) != (axes->queries->len > 0))
         return ifm_yaml_key_error(&axes->study.place, axes->prometheus != NULL ? "prometheus" : "queries", -1, error,
                                   "prometheus and queries go together: a server, and what to ask it");

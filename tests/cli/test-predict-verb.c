@@ -60,6 +60,8 @@ static void test_walk(Bench *bench, gconstpointer data)
     assert_complaint(&ended, 4, "prometheus: http://127.0.0.1:1: ");
     run_line(bench, "predict " MODEL " --with latency.json --load prometheus:nowhere", &ended);
     assert_complaint(&ended, 2, "a URL such as http://127.0.0.1:9090 is expected");
+    run_line(bench, "predict " MODEL " --with latency.json --load prometheus:user:word@nowhere", &ended);
+    assert_complaint(&ended, 2, "--load prometheus:nowhere: a URL");
     assert_answers_refused(bench);
     run_line(bench, "predict " MODEL " --with latency.json --load much", &ended);
     assert_complaint(&ended, 2, "--load: \"much\" is no share of the time");
@@ -151,6 +153,9 @@ static void test_records(Bench *bench, gconstpointer data)
     assert_status(&ended, 0);
     g_auto(GStrv) files = g_strsplit(g_strchomp(ended.out), "\n", -1);
     bench_write(bench, "many/bad.onnx", "no model", 8);
+    g_autofree char *deeper = g_strconcat(extract, "/sub.onnx", NULL); /* a folder, whatever it is called */
+    run_line(bench, deeper, &ended);
+    assert_status(&ended, 0);
     g_autofree char *line = g_strdup_printf("evaluate %s many --with %s -d simulated:ideal/GPU --resume --json out.json "
                                             "--html out.html --all",
                                             records, with);
@@ -161,14 +166,21 @@ static void test_records(Bench *bench, gconstpointer data)
     json_auto_t *json = ifm_json_load(path, NULL);
     g_autofree char *text = json_dumps(json, JSON_ENCODE_ANY);
     g_assert_nonnull(strstr(text, "many/bad.onnx"));
-    g_assert_nonnull(strstr(text, "left out, which cannot be measured alone (")); /* those that only reshape */
+    g_assert_null(strstr(text, "sub.onnx"));
+    guint n_moves = 0;
     for (char **file = files; *file != NULL; file++)
     {
         if (g_str_has_prefix(*file, "Reshape") || g_str_has_prefix(*file, "Unsqueeze"))
+        {
+            n_moves++;
             continue;
+        }
         g_autofree char *stem = g_strndup(*file, strlen(*file) - strlen(".onnx"));
         g_assert_nonnull(strstr(text, stem));
     }
+    /* those that only reshape: of the records and of its own file each is one */
+    g_autofree char *dropped = g_strdup_printf("%u kernels are left out, which cannot be measured alone (", n_moves);
+    g_assert_nonnull(strstr(text, dropped));
     /* what it measured is kept: nothing is measured again */
     run_line(bench, "store export out/evaluate/store.db --format csv -o -", &before);
     assert_status(&before, 0);

@@ -367,47 +367,85 @@ static void test_extracted(void)
     remove_tree(folder);
 }
 
-/* What is only said to be a kernel is refused in one line, or is what its first node is. */
+/* A model with the metadata of a kernel. */
+static void save_said(const char *graph, const char *digest, const char *copies, const char *path)
+{
+    g_autoptr(GError) error = NULL;
+    g_autoptr(IfmModel) model = text_model(graph, IFM_DTYPE_F32, FALSE, 17);
+    g_autoptr(IfmModelBuilder) builder = ifm_model_builder_new("k", 17);
+    ifm_model_builder_metadata(builder, IFM_KERNEL_DIGEST_METADATA, digest);
+    ifm_model_builder_metadata(builder, IFM_KERNEL_NAME_METADATA, "");
+    ifm_model_builder_metadata(builder, IFM_KERNEL_COPIES_METADATA, copies);
+    for (gsize k = 0; k < ifm_model_n_inputs(model); k++)
+    {
+        const IfmPort *port = ifm_model_input(model, k);
+        ifm_model_builder_input(builder, port->name, port->dtype, port->rank, port->dims, NULL);
+    }
+    for (gsize k = 0; k < ifm_model_n_nodes(model); k++)
+        ifm_model_builder_copy_node(builder, ifm_model_node(model, k));
+    const IfmPort *port = ifm_model_output(model, 0);
+    ifm_model_builder_output(builder, port->name, port->dtype, port->rank, port->dims, NULL);
+    g_autoptr(IfmModel) said = ifm_model_builder_finish(builder, &error);
+    g_assert_no_error(error);
+    g_assert_true(ifm_model_save(said, path, &error));
+}
+
+#define RELU "x : [2,3]; y = Relu(x); -> y [2,3]"
+
+/* What is only said to be a kernel is a model as others are. */
 static void test_said_to_be_kernel(void)
 {
     static const struct
     {
-        const char *graph, *part;
+        const char *graph, *digest /* NULL: that of RELU */, *copies;
+        guint n_kernels;
+        gboolean is_kernel;
     } rows[] = {
-        { "x : [2,3]; -> x [2,3]", "no node" },
-        { "x : [16777216,16777216]; y = Relu(x); -> y [16777216,16777216]", "bytes" },
-        { "x : [2,3]; a = Relu(x); y = Tanh(a); -> y [2,3]", NULL },
+        { RELU, NULL, "1", 1, TRUE },
+        { RELU, "00", "1", 1, FALSE },
+        { RELU, NULL, "2", 1, FALSE },
+        { RELU, NULL, "one", 1, FALSE },
+        { "x : [2,4]; y = Relu(x); -> y [2,4]", NULL, "1", 1, FALSE },
+        { "x : [2,3]; a = Relu(x); y = Tanh(a); -> y [2,3]", NULL, "1", 2, FALSE },
+        { "x : [2,3]; -> x [2,3]", "00", "0", 0, FALSE },
+        { "x : [16777216,16777216]; y = Relu(x); -> y [16777216,16777216]", NULL, "1", 1, FALSE },
     };
-    g_autofree char *folder = make_folder(), *path = g_build_filename(folder, "k.onnx", NULL);
+    g_autofree char *folder = make_folder(), *path = g_build_filename(folder, "k.onnx", NULL), *digest = NULL;
+    save_said(RELU, "00", "1", path);
+    g_autoptr(IfmKernelRecords) relu = open_in(folder, path);
+    digest = g_strdup(kernel_at(relu, 0)->digest);
     for (gsize i = 0; i < G_N_ELEMENTS(rows); i++)
     {
         g_autoptr(GError) error = NULL;
         const IfmKernelOptions options = { .seed = 1, .cache = folder };
-        g_autoptr(IfmModel) model = text_model(rows[i].graph, IFM_DTYPE_F32, FALSE, 17);
-        g_autoptr(IfmModelBuilder) builder = ifm_model_builder_new("k", 17);
-        ifm_model_builder_metadata(builder, IFM_KERNEL_DIGEST_METADATA, "00");
-        ifm_model_builder_metadata(builder, IFM_KERNEL_NAME_METADATA, "");
-        for (gsize k = 0; k < ifm_model_n_inputs(model); k++)
-        {
-            const IfmPort *port = ifm_model_input(model, k);
-            ifm_model_builder_input(builder, port->name, port->dtype, port->rank, port->dims, NULL);
-        }
-        for (gsize k = 0; k < ifm_model_n_nodes(model); k++)
-            ifm_model_builder_copy_node(builder, ifm_model_node(model, k));
-        const IfmPort *port = ifm_model_output(model, 0);
-        ifm_model_builder_output(builder, port->name, port->dtype, port->rank, port->dims, NULL);
-        g_autoptr(IfmModel) said = ifm_model_builder_finish(builder, &error);
+        save_said(rows[i].graph, rows[i].digest != NULL ? rows[i].digest : digest, rows[i].copies, path);
+        g_autoptr(IfmKernelRecords) records = ifm_kernel_records_open(path, &options, &error);
         g_assert_no_error(error);
-        g_assert_true(ifm_model_save(said, path, &error));
-        if (rows[i].part != NULL)
-        {
-            assert_refused(path, &options, IFM_ERROR_INVALID, rows[i].part);
-            continue;
-        }
-        g_autoptr(IfmKernelRecords) records = open_in(folder, path);
-        g_assert_cmpuint(records->kernels->len, ==, 1);
-        g_assert_cmpstr(kernel_at(records, 0)->name, ==, "Relu");
+        g_assert_cmpuint(records->kernels->len, ==, rows[i].n_kernels);
+        g_assert_cmpint(*records->level == '\0', ==, rows[i].is_kernel);
     }
+    remove_tree(folder);
+}
+
+/* The graph of a kernel is what it is; records have none. */
+static void test_graph_of_kernel(void)
+{
+    g_autoptr(GError) error = NULL;
+    g_autofree char *folder = make_folder(), *path = g_build_filename(folder, "k.onnx", NULL),
+                    *graph = g_build_filename(folder, "g.onnx", NULL), *kept = g_build_filename(folder, "r.json", NULL);
+    const IfmKernelOptions options = { .seed = 1, .cache = folder, .graph = graph };
+    save_said(RELU, "00", "1", path);
+    g_autoptr(IfmKernelRecords) relu = open_in(folder, path);
+    save_said(RELU, kernel_at(relu, 0)->digest, "1", path);
+    g_autoptr(IfmKernelRecords) records = ifm_kernel_records_open(path, &options, &error);
+    g_assert_no_error(error);
+    g_assert_true(ifm_kernel_records_write(records, kept, &error));
+    g_autoptr(IfmModel) saved = ifm_model_open(graph, &error);
+    g_assert_no_error(error);
+    g_assert_cmpuint(ifm_model_n_nodes(saved), ==, 1);
+    g_assert_cmpint(g_remove(graph), ==, 0);
+    assert_refused(kept, &options, IFM_ERROR_INVALID, "--graph: ");
+    g_assert_false(g_file_test(graph, G_FILE_TEST_EXISTS));
     remove_tree(folder);
 }
 
@@ -429,20 +467,25 @@ static void test_each(void)
 {
     g_autoptr(GError) error = NULL;
     g_autofree char *cache = make_folder(), *folder = make_folder(), *empty = g_build_filename(folder, "none", NULL),
-                    *good = g_build_filename(folder, "c.onnx", NULL), *kept = g_build_filename(folder, "d.json", NULL);
+                    *good = g_build_filename(folder, "c.onnx", NULL), *kept = g_build_filename(folder, "d.json", NULL),
+                    *nested = g_build_filename(folder, "sub.onnx", NULL), *inner = g_build_filename(nested, "e.onnx", NULL);
     guint counts[2] = { 0 };
     const IfmKernelOptions options = { .seed = 1, .cache = cache, .progress = count_ends, .user = counts };
     save("small-cnn", "size=16", good);
     g_assert_cmpint(g_mkdir(empty, 0755), ==, 0);
+    g_assert_cmpint(g_mkdir(nested, 0755), ==, 0);
+    save("small-cnn", "size=16", inner);
     write_file(folder, "a.onnx", "no model");
     write_file(folder, "b.json", "{\"kernel_records\": 1,");
     write_file(folder, "config.json", "{\"hidden\": 1}");
     write_file(folder, "readme.txt", "kernel_records");
     g_autoptr(IfmKernelRecords) records = open_in(cache, good);
     g_assert_true(ifm_kernel_records_write(records, kept, &error));
-    g_autoptr(GPtrArray) all = ifm_kernel_records_open_each(
-        (const char *const[]){ folder, empty, "no-such", "small-cnn,size=16", NULL }, &options, &error);
+    g_auto(GStrv) words =
+        ifm_kernel_records_words((const char *const[]){ folder, empty, "no-such", "small-cnn,size=16", NULL }, TRUE);
+    g_autoptr(GPtrArray) all = ifm_kernel_records_open_each((const char *const *)words, &options, &error);
     g_assert_no_error(error);
+    g_assert_cmpuint(all->len, ==, g_strv_length(words)); /* one each: a folder among them is not looked into again */
     static const char *const ends[] = { "a.onnx", "b.json", "c", "c", "none", "no-such", "small-cnn,size=16" };
     static const int opened[] = { 0, 0, 1, 1, 0, 0, 1 };
     g_assert_cmpuint(all->len, ==, G_N_ELEMENTS(ends));
@@ -472,6 +515,7 @@ int main(int argc, char **argv)
     g_test_init(&argc, &argv, NULL);
     g_test_add_func("/records-open/extracted", test_extracted);
     g_test_add_func("/records-open/said-to-be-kernel", test_said_to_be_kernel);
+    g_test_add_func("/records-open/graph-of-kernel", test_graph_of_kernel);
     g_test_add_func("/records-open/each", test_each);
     g_test_add_func("/records-open/sizes", test_sizes);
     g_test_add_func("/records-open/models", test_models);

@@ -401,12 +401,17 @@ static void test_no_server(void)
     } rows[] = { { url, IFM_ERROR_UNAVAILABLE },
                  { "127.0.0.1:9090", IFM_ERROR_INVALID },
                  { "file:///etc/passwd", IFM_ERROR_INVALID },
+                 { "user:secret@127.0.0.1:9090", IFM_ERROR_INVALID },
+                 { "ftp://user:secret@127.0.0.1", IFM_ERROR_INVALID },
+                 { "http://user:secret/secret@127.0.0.1", IFM_ERROR_UNAVAILABLE },
+                 { "http://user:secret#secret@127.0.0.1", IFM_ERROR_UNAVAILABLE },
                  { "", IFM_ERROR_INVALID } };
     for (gsize i = 0; i < G_N_ELEMENTS(rows); i++)
     {
         g_autoptr(GError) error = NULL;
         double same, other;
         g_assert_false(ifm_prometheus_busy(rows[i].url, NULL, 0, 1000000000, &same, &other, &error));
+        g_assert_null(strstr(error->message, "secret"));
         g_assert_error(error, IFM_ERROR, (gint)rows[i].code);
         g_assert_null(strchr(error->message, '\n'));
     }

@@ -40,6 +40,8 @@ static void test_mistakes(Fixture *fixture, gconstpointer data)
         { HEAD "models: [vit]\nrounds: 0\n" DEVICE, "rounds" },
         { HEAD "models: [vit]\nprometheus: \"ftp://127.0.0.1\"\nqueries: {a: up}\n" DEVICE,
           ":4: prometheus: \"ftp://127.0.0.1\" is no URL" },
+        { HEAD "models: [vit]\nprometheus: \"user:secret@127.0.0.1\"\nqueries: {a: up}\n" DEVICE,
+          ":4: prometheus: \"127.0.0.1\" is no URL" },
         { HEAD "models: [vit]\nprometheus: \"http://127.0.0.1:1\"\n" DEVICE, ":4: prometheus: prometheus and queries go" },
         { HEAD "models: [vit]\nqueries: {up: up}\n" DEVICE, ":4: queries: prometheus and queries go together" },
         { HEAD "models: [vit]\nprometheus: \"http://127.0.0.1:1\"\nqueries: {\"a,b\": up}\n" DEVICE,

@@ -76,11 +76,12 @@ static gboolean find_length(WorkerStress *self, const IfmModelCase *model_case, 
     if (self->interval_ns == 0 && !find_interval(self, model_case, error))
         return FALSE;
     const double interval_s = (double)self->interval_ns / 1e9, wait_s = (double)model_case->prometheus_wait_ns / 1e9;
-    if (model_case->prometheus_wait_ns < MIN_SCRAPES * self->interval_ns)
+    const gint64 most_ns = model_case->prometheus_wait_ns > 0 ? model_case->prometheus_wait_ns : G_MAXINT64;
+    if (most_ns < MIN_SCRAPES * self->interval_ns)
         return ifm_error_set(error, IFM_ERROR_UNAVAILABLE,
                              "prometheus: scrapes are %.4g s apart: a window of two is longer than the wait of %.4g s",
                              interval_s, wait_s);
-    *length_ns = MIN(N_SCRAPES * self->interval_ns, model_case->prometheus_wait_ns);
+    *length_ns = MIN(N_SCRAPES * self->interval_ns, most_ns);
     g_free(self->phase);
     self->phase = g_strdup_printf("waiting %.4g s for scrapes of the Prometheus server, %.4g s apart",
                                   (double)*length_ns / 1e9, interval_s);
