@@ -376,7 +376,10 @@ static void test_needs(void)
     g_assert_cmpfloat_with_epsilon(sum, 1, 1e-9);
     g_assert_cmpstr(g_array_index(needs, StudyNeed, 0).op_type, ==, "Conv");
     g_assert_cmpfloat(g_array_index(needs, StudyNeed, 0).share, >, 0.5);
-    g_assert_cmpstr(g_array_index(needs, StudyNeed, 2).op_type, ==, "Relu"); /* off as far, in a hundredth of the time */
+    g_assert_cmpstr(g_array_index(needs, StudyNeed, 1).op_type, ==, "Relu"); /* off as far, in a hundredth of the time */
+    g_assert_cmpfloat(g_array_index(needs, StudyNeed, 1).share, <, 0.05);
+    g_assert_cmpstr(g_array_index(needs, StudyNeed, 2).op_type, ==, "Gemm"); /* a line, which nothing is to be learnt of */
+    g_assert_cmpfloat(g_array_index(needs, StudyNeed, 2).share, <, 1e-3);
     g_autoptr(IfmKernelSamples) few = ifm_kernel_samples_new(NULL);
     add_kernel(few, "Gemm", 0, 1);
     g_autoptr(GArray) none = study_kernel_needs(few);
