@@ -129,9 +129,9 @@ def predict(
     None = ..., progress: bool | Callable[[dict[str, Any]], object] | None = ..., batch: int | None
     = ..., dim: _Pairs | None = ..., input: _Pairs | None = ..., allow_outside_data: bool | None =
     ..., html: _Path | None = ..., figures: _Path | None = ..., document: _Path | None = ..., all:
-    bool | None = ..., with_: _Path | None = ..., load: _Text | None = ..., device: _Text | None =
-    ..., threads: int | None = ..., json: _Path | None = ..., quiet: bool | None = ..., log: _Path |
-    None = ...) -> Result: ...
+    bool | None = ..., with_: _Path | None = ..., load: _Text | None = ..., load_wait: _Duration |
+    None = ..., device: _Text | None = ..., threads: int | None = ..., json: _Path | None = ...,
+    quiet: bool | None = ..., log: _Path | None = ...) -> Result: ...
 
 def profile(
     *arguments: Any, devices: str | Sequence[str] | Mapping[str, str] | None = ..., inputs: Any |
