@@ -27,6 +27,7 @@ LINES = [
     "plan ./large --size 5000,10000 --trace plan.json" + TO,
     "trace diff plan.json plan.json" + TO,
     "kernels show matmul MatMul" + TO,
+    "kernels extract matmul -o kernels -q" + TO,
     "tune --cache none.json" + TO,
     "devices" + TO,
     "zoo list" + TO,
