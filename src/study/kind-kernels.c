@@ -521,7 +521,7 @@ static void span_device(IfmStudy *study, int phase, IfmStudyDevice *device, gint
     const gsize n_loaded = round == 1 ? MIN(kernels->len, (gsize)axes->loaded) : 0;
     g_autoptr(GRand) random = g_rand_new_with_seed(axes->seed + (guint32)round - 1);
     g_autoptr(GArray) conditions = list_conditions(axes), idle = g_array_new(FALSE, FALSE, sizeof(Condition));
-    g_autofree gsize *order = g_new(gsize, MAX(kernels->len, 1)), *chosen = g_new(gsize, MAX(kernels->len, 1));
+    g_autofree gsize *order = g_new0(gsize, MAX(kernels->len, 1)), *chosen = g_new0(gsize, MAX(kernels->len, 1));
     g_autoptr(GHashTable) loaded = g_hash_table_new(g_direct_hash, g_direct_equal);
     g_array_append_vals(idle, conditions->data, 1);
     shuffle(random, chosen, kernels->len);
@@ -581,14 +581,16 @@ static void recall(IfmStudy *study, const json_t *definition)
 {
     KernelAxes *axes = study->own;
     const json_t *list = json_object_get(definition, "kernels");
-    const guint n = axes->kernels != NULL ? axes->kernels->len : 0;
+    if (axes->kernels == NULL)
+        return;
+    const guint n = axes->kernels->len;
     for (gsize i = 0; axes->n_own > 0 && i < json_array_size(list); i++)
     {
         g_autoptr(StudyKernel) kernel = study_kernel_from_json(json_array_get(list, i), NULL);
         if (kernel != NULL)
             recall_kernel(axes, kernel);
     }
-    if (axes->kernels == NULL || axes->kernels->len == n)
+    if (axes->kernels->len == n)
         return;
     for (guint i = 0; i < study->cases->len; i++)
         clear_case(study->cases->pdata[i]);
