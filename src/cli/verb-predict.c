@@ -110,9 +110,8 @@ static char *load_of(const Arguments *arguments, const IfmLatencyModel *model, c
     }
     if (!is_asked)
         *metrics = ifm_load_state_live(model, spec->cores, spec->n_cores, WINDOW_NS, load);
-    else if (!ifm_prometheus_await_busy(text + strlen(PROMETHEUS), spec->cores, spec->n_cores, PROMETHEUS_NS, &wait,
-                                        &load->same, &load->other, error) ||
-             !ifm_load_state_prometheus(text + strlen(PROMETHEUS), spec->cores, spec->n_cores, PROMETHEUS_NS, load, error))
+    else if (!ifm_load_state_await(text + strlen(PROMETHEUS), spec->cores, spec->n_cores, PROMETHEUS_NS, &wait, load,
+                                   error))
         return NULL;
     g_autofree char *several = load->competitors > 1 ? g_strdup_printf(", %.1f tasks at a time", load->competitors) : NULL;
     return g_strdup_printf("under the load of now: %.0f %% of its cores%s, %.0f %% of others", 100 * load->same,

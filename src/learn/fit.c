@@ -480,6 +480,22 @@ static void choose(IfmLatencyModel *model, const Fold *folds, const LearnCases *
     learn_choose(model, cases, trials);
 }
 
+/* Of the cases without load alone: ways are tried of these. */
+static gboolean folds_train_unloaded(Fold *folds, const int *of, const LearnCases *cases, const gboolean *use,
+                                     const IfmLearnOptions *options, GError **error)
+{
+    g_autofree gboolean *unloaded = g_new(gboolean, cases->cases->len + 1);
+    gboolean good = TRUE;
+    for (guint i = 0; i < cases->cases->len; i++)
+        unloaded[i] = use[i] && !learn_case(cases, i)->loaded;
+    for (int k = 0; good && k < IFM_LEARN_FOLDS; k++)
+    {
+        folds[k] = (Fold){ of, k, (double)NAN, NULL, NULL };
+        good = fold_train(&folds[k], cases, unloaded, options, TRUE, error);
+    }
+    return good;
+}
+
 static void share_choices(IfmLatencyModel *model, Fold *folds)
 {
     for (int k = 0; k < IFM_LEARN_FOLDS; k++)
@@ -494,12 +510,7 @@ gboolean learn_fit_folds(const LearnCases *cases, const int *of, const gboolean 
 {
     g_autoptr(IfmLatencyModel) all = learn_model_alloc();
     Fold folds[IFM_LEARN_FOLDS] = { 0 };
-    gboolean good = TRUE;
-    for (int k = 0; good && k < IFM_LEARN_FOLDS; k++)
-    {
-        folds[k] = (Fold){ of, k, (double)NAN, NULL, NULL };
-        good = fold_train(&folds[k], cases, use, options, TRUE, error);
-    }
+    const gboolean good = folds_train_unloaded(folds, of, cases, use, options, error);
     if (good)
     {
         learn_machines_copy(all->machines, cases, use);
@@ -522,12 +533,7 @@ static gboolean choose_by_family(IfmLatencyModel *model, Fold *folds, const Lear
 {
     g_autofree int *of = model->machines->len == 0 ? learn_cases_family_folds(cases) : NULL;
     Fold others[IFM_LEARN_FOLDS] = { 0 };
-    gboolean good = TRUE;
-    for (int k = 0; of != NULL && good && k < IFM_LEARN_FOLDS; k++)
-    {
-        others[k] = (Fold){ of, k, (double)NAN, NULL, NULL };
-        good = fold_train(&others[k], cases, use, options, TRUE, error);
-    }
+    const gboolean good = of == NULL || folds_train_unloaded(others, of, cases, use, options, error);
     if (good)
         choose(model, of != NULL ? others : folds, cases, use, options);
     for (int k = 0; k < IFM_LEARN_FOLDS; k++)

@@ -285,7 +285,8 @@ IfmLatencyModel *learn_fit(const LearnCases *cases, const gboolean *use, const I
                            gboolean idle, GError **error);
 
 /* learn_fit_folds: @of: [n] the fold of each case    @use: [n]    @models: (out) (transfer full) [IFM_LEARN_FOLDS] of the
- * cases of the other folds; each operator is predicted in the way that is best of it over all folds. NULL after a failure.
+ * cases of the other folds without load; each operator is predicted in the way that is best of it over all folds. NULL
+ * after a failure.
  */
 gboolean learn_fit_folds(const LearnCases *cases, const int *of, const gboolean *use, const IfmLearnOptions *options,
                          IfmLatencyModel **models, GError **error);

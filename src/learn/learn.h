@@ -4,6 +4,7 @@
 
 #include <inferometer/predict.h>
 #include <kernel/kernel.h>
+#include <sensor/sensor.h>
 
 G_BEGIN_DECLS
 
@@ -180,6 +181,11 @@ typedef struct
  */
 void ifm_latency_model_predict(const IfmLatencyModel *model, const IfmKernelSample *kernel, const IfmLoadState *load,
                                IfmPredictedLatency *predicted);
+
+/** ifm_load_state_await: ifm_load_state_prometheus() of a server that may not have scraped twice yet: as
+ * ifm_prometheus_await_busy(). @wait: NULL: it does not wait */
+gboolean ifm_load_state_await(const char *url, const int *cores, gsize n_cores, gint64 window_ns,
+                              const IfmPrometheusWait *wait, IfmLoadState *load, GError **error);
 
 /** ifm_latency_model_outside: (transfer full) which feature of a kernel, or of the load beside it, is farthest outside of
  * the training data: "channels 2048, learnt from 16 to 512"; NULL where none is. @load: NULL: idle */

@@ -188,14 +188,6 @@ gboolean ifm_load_state_parse(const char *text, IfmLoadState *load, GError **err
     return TRUE;
 }
 
-static gboolean is_among(const int *cores, gsize n_cores, int core)
-{
-    for (gsize i = 0; i < n_cores; i++)
-        if (cores[i] == core)
-            return TRUE;
-    return n_cores == 0;
-}
-
 /* Busy: of the kernel's cores and of others. */
 typedef struct
 {
@@ -219,7 +211,7 @@ static Busy find_busy(const json_t *values, const int *cores, gsize n_cores, dou
     {
         if (!g_str_has_prefix(name, "cpu") || !g_str_has_suffix(name, "_busy"))
             continue;
-        const int core = (int)g_ascii_strtoll(name + 3, NULL, 10), is_other = !is_among(cores, n_cores, core);
+        const int core = (int)g_ascii_strtoll(name + 3, NULL, 10), is_other = !ifm_core_is_among(cores, n_cores, core);
         busy.sums[is_other] += json_number_value(value);
         busy.counts[is_other]++;
     }
@@ -294,11 +286,11 @@ static double mean_of(const char *url, const char *query, gint64 window_ns)
                                                                                                    : (double)NAN;
 }
 
-gboolean ifm_load_state_prometheus(const char *url, const int *cores, gsize n_cores, gint64 window_ns, IfmLoadState *load,
-                                   GError **error)
+gboolean ifm_load_state_await(const char *url, const int *cores, gsize n_cores, gint64 window_ns,
+                              const IfmPrometheusWait *wait, IfmLoadState *load, GError **error)
 {
     *load = (IfmLoadState){ .idle_ns = (double)NAN };
-    if (!ifm_prometheus_busy(url, cores, n_cores, window_ns, &load->same, &load->other, error))
+    if (!ifm_prometheus_await_busy(url, cores, n_cores, window_ns, wait, &load->same, &load->other, error))
         return FALSE;
     if (strchr(url, '#') != NULL) /* one of several machines: these are of them all */
         return TRUE;
@@ -306,4 +298,10 @@ gboolean ifm_load_state_prometheus(const char *url, const int *cores, gsize n_co
     load->competitors = learn_competitors(mean_of(url, "tasks_running", window_ns), busy,
                                           mean_of(url, "pressure_cpu", window_ns), (double)NAN);
     return TRUE;
+}
+
+gboolean ifm_load_state_prometheus(const char *url, const int *cores, gsize n_cores, gint64 window_ns, IfmLoadState *load,
+                                   GError **error)
+{
+    return ifm_load_state_await(url, cores, n_cores, window_ns, NULL, load, error);
 }

@@ -99,7 +99,7 @@ static void check_temperature(json_t *warnings, const json_t *after)
     warn(warnings, "hot: %s reads %.0f C%s", zone != NULL ? zone : "a sensor", ifm_member_number(hottest, "value"), of);
 }
 
-static gboolean is_among(const int *cores, gsize n_cores, int core)
+gboolean ifm_core_is_among(const int *cores, gsize n_cores, int core)
 {
     for (gsize i = 0; i < n_cores; i++)
         if (cores[i] == core)
@@ -123,7 +123,7 @@ static Jiffies jiffies_between(const json_t *before, const json_t *after, const 
     {
         const json_t *then = find_same(earlier, i, "cpu", now);
         double busy = grown(then, now, "busy"), steal = grown(then, now, "steal"), total = grown(then, now, "total");
-        if (!is_among(cores, n_cores, (int)json_integer_value(json_object_get(now, "cpu"))))
+        if (!ifm_core_is_among(cores, n_cores, (int)json_integer_value(json_object_get(now, "cpu"))))
             continue;
         if (!(busy >= 0 && steal >= 0 && total >= 0)) /* a processor that was offline in between starts again at 0 */
             continue;

@@ -519,14 +519,6 @@ gboolean ifm_prometheus_window(const char *url, const char *query, gint64 start_
 /* --- processors ---------------------------------------------------------------------------------------------------------
  */
 
-static gboolean is_among(const int *cores, gsize n_cores, int cpu)
-{
-    for (gsize i = 0; i < n_cores; i++)
-        if (cpu == cores[i])
-            return TRUE;
-    return n_cores == 0;
-}
-
 /* Share of the time that one processor was busy, by the raw samples of its idle seconds: the last one against the one that
  * is a window before it, or where scrapes are farther apart the one before. NaN with fewer than two */
 static double busy_of(const json_t *values, gint64 window_ns)
@@ -590,7 +582,7 @@ static gboolean add_cpu(Busy *busy, const json_t *series, const int *cores, gsiz
                                 1 - share);
     if (!isfinite(share) || share > 1) /* too few samples; a counter that began anew */
         return TRUE;
-    const int is_other = !is_among(cores, n_cores, (int)number);
+    const int is_other = !ifm_core_is_among(cores, n_cores, (int)number);
     busy->sums[is_other] += MAX(share, 0);
     busy->counts[is_other]++;
     return TRUE;

@@ -51,6 +51,9 @@ json_t *ifm_sensor_snapshot(const char *root);
 json_t *ifm_sensor_environment(const json_t *machine, const json_t *before, const json_t *after, const int *cores,
                                gsize n_cores);
 
+/** ifm_core_is_among: @cores: [n_cores]; none: all are. */
+gboolean ifm_core_is_among(const int *cores, gsize n_cores, int core);
+
 /* --- idle or disturbed --------------------------------------------------------------------------------------------- */
 
 /** IFM_OTHERS_DISTURB: more of the cores than that used by others disturbs what is measured on them. */
