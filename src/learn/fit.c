@@ -484,7 +484,7 @@ static void choose(IfmLatencyModel *model, const Fold *folds, const LearnCases *
 static gboolean folds_train_unloaded(Fold *folds, const int *of, const LearnCases *cases, const gboolean *use,
                                      const IfmLearnOptions *options, GError **error)
 {
-    g_autofree gboolean *unloaded = g_new(gboolean, cases->cases->len + 1);
+    g_autofree gboolean *unloaded = g_new0(gboolean, cases->cases->len + 1);
     gboolean good = TRUE;
     for (guint i = 0; i < cases->cases->len; i++)
         unloaded[i] = use[i] && !learn_case(cases, i)->loaded;
