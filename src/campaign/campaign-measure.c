@@ -252,12 +252,15 @@ gboolean ifm_campaign_measure(IfmCampaign *campaign, int group, GError **error)
            campaign->options.group_done(group, campaign->options.user, error);
 }
 
+/* Behind every other; one below the largest, as tables hold a group plus one. */
+#define ASKED_GROUP (G_MAXINT - 1)
+
 IfmMeasurement *ifm_campaign_ask(const char *title, const IfmCaseKind *kind, const void *spec, void *user, GError **error)
 {
     IfmCampaign *campaign = user;
     const IfmCampaignItem *outer = campaign->progress.now;
     const IfmCampaignItem item = {
-        .title = title, .kind = kind, .spec = spec, .group = G_MAXINT, .resume = campaign->options.resume_asked
+        .title = title, .kind = kind, .spec = spec, .group = ASKED_GROUP, .resume = campaign->options.resume_asked
     };
     campaign_begin(campaign);
     if (!may_begin(campaign, error))

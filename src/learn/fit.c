@@ -76,7 +76,7 @@ static void draw(const LearnCases *cases, gboolean *use, gsize most, gint64 seed
 static gboolean fit_idle(IfmLatencyModel *model, const LearnCases *cases, const gboolean *among, gsize most,
                          const IfmLearnOptions *options, GError **error)
 {
-    g_autofree gboolean *use = g_memdup2(among, (cases->cases->len + 1) * sizeof *among);
+    g_autofree gboolean *use = g_memdup2(among, cases->cases->len * sizeof *among);
     g_auto(LearnTable) table = { 0 };
     float row[LEARN_MAX_FEATURES];
     double gains[LEARN_MAX_FEATURES];

@@ -358,10 +358,10 @@ static void add_why(IfmDocument *document, const json_t *breakdown, double resid
         if (ns > 0 && ns < wall_ns) /* else it says nothing of this run */
             g_string_append_printf(text, "%s%s up to %s", text->len > 0 ? ", " : "", causes[i].what, max);
     }
-    if (text->len == 0 && explained_ns > 0)
-        return;
     if (text->len == 0)
-        ifm_document_text(document, "the residual is over 2 %%, and nothing that is measured of this device explains it")
+        ifm_document_text(document, "the residual is over 2 %%, and %s",
+                          explained_ns > 0 ? "what was measured of its causes may take longer than the run itself"
+                                           : "nothing that is measured of this device explains it")
             ->indent = 2;
     else
         ifm_document_text(document, "the residual is over 2 %%: %s, as measured on this device%s", text->str,

@@ -454,6 +454,16 @@ static void test_records(Fixture *fixture, gconstpointer data)
     g_assert_true(g_str_has_suffix(page, "\n\nNPU: the device was lost after 12 runs (2 times)\n"));
 }
 
+/* A residual of over 2 % says why, or that nothing does: never nothing. */
+static void assert_residual_says(Fixture *fixture, double call_bound_ns, const char *said)
+{
+    json_object_set_new(fixture->measurements[0]->breakdown, "call_bound_ns", json_real(call_bound_ns));
+    g_autofree char *page = page_of(fixture, 1, 0, 200, FALSE);
+    g_autofree char *line = g_strdelimit(g_strdup(page), "\n", ' '); /* it may be wrapped */
+    g_autofree char *whole = g_strconcat("the residual is over 2 %", said, NULL);
+    g_assert_nonnull(strstr(line, whole));
+}
+
 /* A residual beyond its bound is said so, and no nodes are shown where none are asked for. */
 static void test_breakdown(Fixture *fixture, gconstpointer data)
 {
@@ -466,6 +476,9 @@ static void test_breakdown(Fixture *fixture, gconstpointer data)
     json_object_set_new(fixture->measurements[0]->breakdown, "why", json_string("no bound is known"));
     g_autofree char *unbounded = page_of(fixture, 1, 0, 200, FALSE);
     g_assert_nonnull(strstr(unbounded, "- residual 70.0 us (2.80 %, no bound)\n"));
+    assert_residual_says(fixture, 0, ", and nothing that is measured of this device explains it");
+    assert_residual_says(fixture, 90e3, ": a call besides its nodes takes up to 90.0 us, as measured on this device");
+    assert_residual_says(fixture, 3e6, ", and what was measured of its causes may take longer than the run itself");
 }
 
 static void test_csv(Fixture *fixture, gconstpointer data)
