@@ -89,8 +89,8 @@ typedef struct
  * less than half of the features: machines are few, and no number of theirs is to tell them apart alone. */
 static const Settings settings[IFM_N_LEARN_METHODS][LEARN_N_TASKS] = {
     [IFM_LEARN_BOOSTED] = {
-        [LEARN_IDLE] = { { "eta", "0.05", "max_depth", "6", "subsample", "0.8", "colsample_bytree", "0.8",
-                           "min_child_weight", "2", "max_bin", "64" }, 400 },
+        [LEARN_IDLE] = { { "eta", "0.1", "max_depth", "6", "subsample", "0.8", "colsample_bytree", "0.8",
+                           "min_child_weight", "2", "max_bin", "64" }, 200 },
         [LEARN_MACHINES] = { { "eta", "0.05", "max_depth", "6", "subsample", "0.8", "colsample_bytree", "0.4",
                                "min_child_weight", "2", "max_bin", "64" }, 400 },
         [LEARN_LOAD] = { { "objective", "reg:pseudohubererror", "huber_slope", "0.2", "eta", "0.05", "max_depth", "4", "subsample", "0.8", "colsample_bytree", "0.6",
@@ -98,11 +98,11 @@ static const Settings settings[IFM_N_LEARN_METHODS][LEARN_N_TASKS] = {
     },
     [IFM_LEARN_FOREST] = {
         [LEARN_IDLE] = { { "eta", "1", "max_depth", "12", "subsample", "0.632", "colsample_bynode", "0.4",
-                           "min_child_weight", "2", "lambda", "0", "num_parallel_tree", "200", "max_bin", "64" }, 1 },
+                           "min_child_weight", "2", "lambda", "0", "num_parallel_tree", "100", "max_bin", "64" }, 1 },
         [LEARN_MACHINES] = { { "eta", "1", "max_depth", "14", "subsample", "0.632", "colsample_bynode", "0.4",
                                "min_child_weight", "2", "lambda", "0", "num_parallel_tree", "200" }, 1 },
         [LEARN_LOAD] = { { "eta", "1", "max_depth", "8", "subsample", "0.632", "colsample_bynode", "0.4",
-                           "min_child_weight", "8", "lambda", "0", "num_parallel_tree", "200" }, 1 },
+                           "min_child_weight", "8", "lambda", "0", "num_parallel_tree", "100" }, 1 },
     },
 };
 
@@ -182,7 +182,8 @@ gboolean learn_trees_train(LearnTrees *trees, const LearnTable *table, LearnTask
         target[i] = (float)((double)g_array_index(table->y, float, i) - mean);
     json_t *model = NULL;
     const gboolean trained =
-        check(XGDMatrixCreateFromMat((const float *)(const void *)table->x->data, n, table->n_columns, NAN, &matrix),
+        check(XGDMatrixCreateFromMat_omp((const float *)(const void *)table->x->data, n, table->n_columns, NAN, &matrix,
+                                         (int)MAX(options->threads, 1)),
               error) &&
         check(XGDMatrixSetFloatInfo(matrix, "label", target, n), error) &&
         check(XGBoosterCreate(&matrix, 1, &booster), error) &&

@@ -61,7 +61,7 @@ static void test_round_trip(gconstpointer data)
     g_assert_cmpint(info.n_kernels, ==, 60);
     g_assert_cmpint(info.n_loaded, ==, 180);
     if (method == IFM_LEARN_BOOSTED)
-        g_assert_cmpint(info.n_trees, ==, 800);
+        g_assert_cmpint(info.n_trees, ==, 600);
     g_assert_cmpuint(info.choices->len, ==, info.operators->len);
     g_assert_cmpuint(info.operators->len, ==, 5);
     g_assert_cmpstr(info.metrics[0], ==, "metric:before:copy");
