@@ -82,11 +82,14 @@ typedef struct
 } IfmLoadState;
 
 /** IfmLearnNoise: how far visits of one kernel without load are apart. @mean, @median: of |a / b - 1| over pairs of visits;
- * NaN without pairs. @small: below IFM_LEARN_SMALL_NS, @large: from there on */
+ * NaN without pairs. @small: below IFM_LEARN_SMALL_NS, @large: from there on. Times are put to the speed that the machine
+ * had in the median visit, where copies of memory beside the visits show it: they go as @copy_bytes_per_s to @exponent.
+ * @mean_as_measured: without that. All three are 0 where times are as measured. */
 typedef struct
 {
     gint64 n_pairs;
     double mean, median, mean_small, mean_large;
+    double mean_as_measured, exponent, copy_bytes_per_s;
 } IfmLearnNoise;
 
 /** IfmLatencyModelInfo: what a model says of itself; all borrowed from it. @node_overhead_ns: of a node in a model, NaN

@@ -16,11 +16,12 @@ double learn_quantile(double *values, gsize n, double p)
     return ifm_quantile(values, n, p);
 }
 
-/* Visits: the rows of a case. @latencies, @targets, @idles, @ratios: double, of one visit each */
+/* Visits: the rows of a case. @latencies, @targets, @idles, @ratios, @measured: double, of one visit each; those that are
+ * measured are not put to the machine's median speed */
 typedef struct
 {
     GArray *rows; /* const IfmKernelSample* */
-    GArray *latencies, *targets, *idles, *ratios;
+    GArray *latencies, *targets, *idles, *ratios, *measured;
 } Visits;
 
 static void visits_free(Visits *visits)
@@ -30,6 +31,7 @@ static void visits_free(Visits *visits)
     g_array_unref(visits->targets);
     g_array_unref(visits->idles);
     g_array_unref(visits->ratios);
+    g_array_unref(visits->measured);
     g_free(visits);
 }
 
@@ -41,6 +43,7 @@ static Visits *visits_new(void)
     visits->targets = g_array_new(FALSE, FALSE, sizeof(double));
     visits->idles = g_array_new(FALSE, FALSE, sizeof(double));
     visits->ratios = g_array_new(FALSE, FALSE, sizeof(double));
+    visits->measured = g_array_new(FALSE, FALSE, sizeof(double));
     return visits;
 }
 
@@ -146,15 +149,17 @@ static double target_of(const IfmKernelSample *sample)
     return !is_loaded(sample) && threads_of(sample) <= 1 && sample->cpu_ms > 0 ? sample->cpu_ms : wall_of(sample);
 }
 
-static void add_visit(Visits *visits, const IfmKernelSample *sample, double idle)
+static void add_visit(Visits *visits, const IfmKernelSample *sample, double idle, const LearnSpeed *speed)
 {
-    const double latency = wall_of(sample), target = target_of(sample);
-    const double ratio = sample->latency_ms / idle;
+    const double factor = is_loaded(sample) ? 1 : learn_speed_factor(speed, sample);
+    const double measured = wall_of(sample), latency = factor * measured, target = factor * target_of(sample);
+    const double ratio = sample->latency_ms / idle; /* of one visit, at one speed */
     g_array_append_val(visits->rows, sample);
     g_array_append_val(visits->latencies, latency);
     g_array_append_val(visits->targets, target);
     g_array_append_val(visits->idles, idle);
     g_array_append_val(visits->ratios, ratio);
+    g_array_append_val(visits->measured, measured);
 }
 
 /* --- one case -----------------------------------------------------------------------------------------------------------
@@ -172,25 +177,38 @@ static double *mean_metrics(const Visits *visits, gsize n)
     return means;
 }
 
-static void find_difference(LearnCase *one, const GArray *latencies, GArray *all, GArray *sizes)
+/* Differences: of pairs of visits of a kernel without load. @all, @measured: double, as put to one speed, and as measured
+ * @sizes: double, latencies of the kernels, ns */
+typedef struct
 {
-    for (guint i = 0; i < latencies->len; i++)
-        for (guint k = i + 1; k < latencies->len; k++)
+    GArray *all, *measured, *sizes;
+} Differences;
+
+static double difference_of(const GArray *values, guint i, guint k)
+{
+    return fabs(g_array_index(values, double, i) / g_array_index(values, double, k) - 1);
+}
+
+static void find_difference(LearnCase *one, const Visits *visits, const Differences *differences)
+{
+    for (guint i = 0; i < visits->rows->len; i++)
+        for (guint k = i + 1; k < visits->rows->len; k++)
         {
-            const double a = g_array_index(latencies, double, i), b = g_array_index(latencies, double, k);
-            const double difference = fabs(a / b - 1);
+            const double difference = difference_of(one->loaded ? visits->ratios : visits->latencies, i, k),
+                         measured = difference_of(visits->measured, i, k);
             one->difference += difference;
             one->n_pairs++;
             if (one->loaded)
                 continue;
-            g_array_append_val(all, difference);
-            g_array_append_val(sizes, one->latency_ns);
+            g_array_append_val(differences->all, difference);
+            g_array_append_val(differences->measured, measured);
+            g_array_append_val(differences->sizes, one->latency_ns);
         }
     one->difference = one->n_pairs > 0 ? one->difference / (double)one->n_pairs : (double)NAN;
 }
 
-static void make_case(LearnCases *cases, const Visits *visits, gsize n_metrics, GHashTable *configurations, GArray *all,
-                      GArray *sizes)
+static void make_case(LearnCases *cases, const Visits *visits, gsize n_metrics, GHashTable *configurations,
+                      const Differences *differences)
 {
     LearnCase one = { .sample = *g_array_index(visits->rows, const IfmKernelSample *, 0) };
     const IfmKernelSample *sample = &one.sample;
@@ -216,7 +234,7 @@ static void make_case(LearnCases *cases, const Visits *visits, gsize n_metrics, 
     }
     one.configuration = GPOINTER_TO_UINT(found);
     one.machine = cases->machines->len > 0 ? learn_machines_at(cases->machines, sample->machine) : 0;
-    find_difference(&one, visits->latencies, all, sizes);
+    find_difference(&one, visits, differences);
     g_array_append_val(cases->cases, one);
 }
 
@@ -236,13 +254,27 @@ static double mean_difference(const GArray *all, const GArray *sizes, double low
     return n > 0 ? sum / (double)n : (double)NAN;
 }
 
-static void sum_up_noise(IfmLearnNoise *noise, const GArray *all, const GArray *sizes)
+static void sum_up_noise(IfmLearnNoise *noise, const Differences *differences, const LearnSpeed *speed)
 {
+    const GArray *all = differences->all, *sizes = differences->sizes;
     noise->n_pairs = all->len;
     noise->mean = mean_difference(all, sizes, 0, (double)INFINITY);
     noise->mean_small = mean_difference(all, sizes, 0, IFM_LEARN_SMALL_NS);
     noise->mean_large = mean_difference(all, sizes, IFM_LEARN_SMALL_NS, (double)INFINITY);
     noise->median = median_of(all);
+    if (speed->exponent == 0)
+        return;
+    noise->mean_as_measured = mean_difference(differences->measured, sizes, 0, (double)INFINITY);
+    noise->exponent = speed->exponent;
+    noise->copy_bytes_per_s = speed->copy_bytes_per_s;
+}
+
+/* LearnSpeedVisit. @user: whether disturbed rows are used */
+static char *speed_visit(const IfmKernelSample *sample, double *latency, gpointer user)
+{
+    *latency = target_of(sample);
+    const gboolean used = !is_loaded(sample) && *latency > 0 && (!is_disturbed(sample) || GPOINTER_TO_INT(user));
+    return used ? kernel_key(sample) : NULL;
 }
 
 /* Kernels that were measured under load show without load, too, that no load is no slow-down. */
@@ -285,9 +317,11 @@ gboolean learn_cases_init(LearnCases *cases, const IfmKernelSamples *samples, co
     g_autoptr(GHashTable) by_key = g_hash_table_new_full(g_str_hash, g_str_equal, g_free, NULL);
     g_autoptr(GHashTable) configurations = g_hash_table_new(g_str_hash, g_str_equal);
     g_autoptr(GHashTable) idle_means = find_idle_means(samples, options->allow_disturbed);
-    g_autoptr(GArray) all = g_array_new(FALSE, FALSE, sizeof(double));
-    g_autoptr(GArray) sizes = g_array_new(FALSE, FALSE, sizeof(double));
+    g_autoptr(GArray) all = g_array_new(FALSE, FALSE, sizeof(double)), measured = g_array_new(FALSE, FALSE, sizeof(double)),
+                      sizes = g_array_new(FALSE, FALSE, sizeof(double));
+    const Differences differences = { all, measured, sizes };
     const char *const *names = ifm_kernel_samples_metrics(samples);
+    LearnSpeed speed = { 0 };
     *cases = (LearnCases){ .cases = g_array_new(FALSE, FALSE, sizeof(LearnCase)),
                            .metrics = g_ptr_array_new_with_free_func(g_free),
                            .names = g_ptr_array_new(),
@@ -295,6 +329,8 @@ gboolean learn_cases_init(LearnCases *cases, const IfmKernelSamples *samples, co
                            .machines = learn_machines_new() };
     if (options->machine == NULL && !learn_machines_find(cases->machines, samples, error))
         return FALSE;
+    if (cases->machines->len == 0) /* of several each has a speed of its own, and they say nothing of it */
+        learn_speed_find(&speed, samples, speed_visit, GINT_TO_POINTER(options->allow_disturbed));
     gsize n_loaded = 0;
     const IfmKernelSample *orphan = NULL;
     for (gsize i = 0; i < ifm_kernel_samples_n(samples); i++)
@@ -320,16 +356,16 @@ gboolean learn_cases_init(LearnCases *cases, const IfmKernelSamples *samples, co
         if (visits == NULL)
             g_ptr_array_add(groups, visits = visits_new());
         g_hash_table_insert(by_key, key, visits);
-        add_visit(visits, sample, idle);
+        add_visit(visits, sample, idle, &speed);
     }
     if (orphan != NULL && n_loaded == 0)
         return ifm_error_refuse(error,
                                 "kernel %s: rows under load, but its Idle_ms is empty and it has no row without load",
                                 orphan->kernel_id);
     for (guint i = 0; i < groups->len; i++)
-        make_case(cases, groups->pdata[i], g_strv_length((GStrv)names), configurations, all, sizes);
+        make_case(cases, groups->pdata[i], g_strv_length((GStrv)names), configurations, &differences);
     cases->n_configurations = g_hash_table_size(configurations);
-    sum_up_noise(&cases->noise, all, sizes);
+    sum_up_noise(&cases->noise, &differences, &speed);
     mark_beside_loaded(cases);
     find_metrics(cases, names);
     return TRUE;

@@ -61,9 +61,15 @@ static const IfmRecordField quantile_fields[] = {
 };
 
 static const IfmRecordField noise_fields[] = {
-    { IFM_RECORD(INT64, IfmLearnNoise, n_pairs) },     { IFM_RECORD(DOUBLE, IfmLearnNoise, mean) },
-    { IFM_RECORD(DOUBLE, IfmLearnNoise, median) },     { IFM_RECORD(DOUBLE, IfmLearnNoise, mean_small) },
-    { IFM_RECORD(DOUBLE, IfmLearnNoise, mean_large) }, { NULL },
+    { IFM_RECORD(INT64, IfmLearnNoise, n_pairs) },
+    { IFM_RECORD(DOUBLE, IfmLearnNoise, mean) },
+    { IFM_RECORD(DOUBLE, IfmLearnNoise, median) },
+    { IFM_RECORD(DOUBLE, IfmLearnNoise, mean_small) },
+    { IFM_RECORD(DOUBLE, IfmLearnNoise, mean_large) },
+    { IFM_RECORD(DOUBLE, IfmLearnNoise, mean_as_measured), .sparse = TRUE },
+    { IFM_RECORD(DOUBLE, IfmLearnNoise, exponent), .sparse = TRUE },
+    { IFM_RECORD(DOUBLE, IfmLearnNoise, copy_bytes_per_s), .sparse = TRUE },
+    { NULL },
 };
 
 static const IfmRecordField choice_fields[] = {

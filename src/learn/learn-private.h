@@ -118,14 +118,40 @@ extern const char *const learn_machine_features[];
 void learn_fill_machine(const IfmMachineFeatures *place, const IfmKernelSample *sample, float *row);
 double learn_machine_roofline_ns(const IfmMachineFeatures *place, const IfmKernelSample *sample);
 
+/* --- speed -------------------------------------------------------------------------------------------------------------
+ */
+
+/*
+ * LearnSpeed: how the time of a kernel follows what a copy got of the memory just before and after it. A virtual machine
+ * shares its memory and last cache with guests that nothing on it shows, so that visits of a kernel differ by it; times are
+ * put to the speed that the machine had in the median visit. @places: of the two columns among the samples' metrics, -1:
+ * there is none    @exponent: time goes as the copy's rate to it; 0: it is not known to, and times stay as they are
+ * @copy_bytes_per_s: in the median visit; NaN where the exponent is 0
+ */
+typedef struct
+{
+    gssize places[2];
+    double exponent, copy_bytes_per_s;
+} LearnSpeed;
+
+/* LearnSpeedVisit: @latency: (out) of a visit without load, in any unit    Returns: (transfer full) the kernel; NULL: it is
+ * not to be looked at */
+typedef char *(*LearnSpeedVisit)(const IfmKernelSample *sample, double *latency, gpointer user);
+/* learn_speed_find: By the visits of each kernel. It must bring those of each half of the kernels together as the other
+ * half has it, or there is none. */
+void learn_speed_find(LearnSpeed *speed, const IfmKernelSamples *samples, LearnSpeedVisit visit_of, gpointer user);
+/* learn_speed_factor: what the time of a visit is to be multiplied by. */
+double learn_speed_factor(const LearnSpeed *speed, const IfmKernelSample *sample);
+
 /* --- cases -------------------------------------------------------------------------------------------------------------
  */
 
 /* LearnCase: the visits of one kernel with one number of threads in one state of load, as one.
  * @sample: of the first visit, with the mean of all metrics    @latency_ns: what predictions are judged by: the median of
- * the visits' undisturbed wall time; of a loaded one @idle_ns times @slow_down    @target_ns: what is learnt: that of the
- * processor time, where it has one thread and this is known; else @latency_ns    @configuration: index    @difference: mean
- * |a / b - 1| of its @n_pairs of visits */
+ * the visits' undisturbed wall time, at the machine's median speed; of a loaded one @idle_ns times @slow_down @target_ns:
+ * what is learnt: that of the processor time, where it has one thread and this is known; else @latency_ns @configuration:
+ * index    @difference: mean |a / b - 1| of its @n_pairs of visits, under load of their
+ * slow-downs */
 typedef struct
 {
     IfmKernelSample sample;

@@ -106,15 +106,17 @@ static const char *scope_of(const IfmCpuTimes *self, int n_threads, const char *
     return NULL;
 }
 
-/* Share of the wall time in which a processor was wanted and not given; NaN: not known. */
+/* Share of the time in which a processor was wanted and not given; NaN: not known. A kernel that takes it away where a
+ * thread calls it does so between the runs, whose wall time does not show it; what the scheduler counts does. */
 static double waited_ratio(const IfmCpuTimes *self, const char *scope, int n_threads)
 {
     const double wall_ns = (double)self->wall_ns,
                  cpu_ns = (double)(g_strcmp0(scope, "thread") == 0 ? self->thread_ns : self->process_ns);
     if (self->wall_ns <= 0)
         return (double)NAN;
+    const double between = self->delayed_ns > 0 ? (double)self->delayed_ns / (cpu_ns + (double)self->delayed_ns) : 0;
     if (scope != NULL)
-        return CLAMP(1 - cpu_ns / wall_ns, 0, 1);
+        return CLAMP(fmax(1 - cpu_ns / wall_ns, between), 0, 1);
     if (self->delayed_ns < 0 || n_threads < 1)
         return (double)NAN;
     return CLAMP((double)self->delayed_ns / wall_ns / n_threads, 0, 1);

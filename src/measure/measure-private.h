@@ -484,7 +484,8 @@ void ifm_cpu_times_set_delay(IfmCpuTimes *self, gint64 delayed_ns);
  * cpu: whose time it is: "thread", the calling one, where that has nearly all of the process' time and does not go to
  * sleep; "process", where one thread alone computes and it is another; null with why: the time of several threads, or of a
  * thread that waits for a device, is none of a run.
- * waited_ratio: 1 - processor time / wall time; without the former the time that threads waited for a processor, a thread;
+ * waited_ratio: 1 - processor time / wall time, or the share of the time that the process waited between the runs, too,
+ * where that is larger; without processor times the time that threads waited for a processor, a thread;
  * null where neither is known
  * @samples_ns: gint64: of all runs that were added, in order    @n_threads: that compute; 0: not known
  */

@@ -110,7 +110,7 @@ json_t *ifm_metrics_end(IfmMetricWindow *window)
 /* Not a multiple of the kernel's tick, by which loads may go. */
 #define LOOK_US 2900
 #define PROBE_BYTES ((gsize)8 << 20)
-#define N_PROBES 3
+#define N_PROBES 5
 
 static double copy_rate(void)
 {
@@ -175,6 +175,11 @@ static double own_ns(void)
     return (double)time.tv_sec * 1e9 + (double)time.tv_nsec;
 }
 
+void ifm_metrics_add_copy(json_t *window)
+{
+    json_object_set_new(json_object_get(window, "values"), "copy_bytes_per_s", ifm_json_real(copy_rate()));
+}
+
 json_t *ifm_metrics_look(const char *root, gint64 window_ns)
 {
     const double began_ns = own_ns();
@@ -185,6 +190,6 @@ json_t *ifm_metrics_look(const char *root, gint64 window_ns)
     if (isfinite(running))
         json_object_set_new(values, "running", ifm_json_real(running));
     json_object_set_new(values, "own", ifm_json_real(own));
-    json_object_set_new(values, "copy_bytes_per_s", ifm_json_real(copy_rate()));
+    ifm_metrics_add_copy(json);
     return json;
 }

@@ -43,14 +43,21 @@ static void need_clear(gpointer need)
     g_free(((StudyNeed *)need)->op_type);
 }
 
-GArray *study_kernel_needs(const IfmKernelSamples *samples)
+GArray *study_kernel_needs(const IfmKernelSamples *samples, const gint *interrupted, GError **error)
 {
-    const IfmLearnOptions options = { .seed = 1, .threads = 1 };
-    GArray *needs = g_array_new(FALSE, FALSE, sizeof(StudyNeed));
+    const IfmLearnOptions options = { .seed = 1, .threads = 1, .interrupted = interrupted };
+    GError *trouble = NULL;
+    g_autoptr(GArray) needs = g_array_new(FALSE, FALSE, sizeof(StudyNeed));
     g_array_set_clear_func(needs, need_clear);
-    g_autoptr(GArray) left_out = ifm_learn_left_out(samples, &options, NULL, NULL, NULL);
+    g_autoptr(GArray) left_out = ifm_learn_left_out(samples, &options, NULL, NULL, &trouble);
+    if (left_out == NULL && !g_error_matches(trouble, IFM_ERROR, IFM_ERROR_INVALID))
+    {
+        g_propagate_error(error, trouble);
+        return NULL;
+    }
+    g_clear_error(&trouble);
     if (left_out == NULL)
-        return needs;
+        return g_steal_pointer(&needs);
     g_autoptr(GHashTable) operators = list_errors(left_out);
     double all = 0;
     GHashTableIter iterator;
@@ -66,7 +73,7 @@ GArray *study_kernel_needs(const IfmKernelSamples *samples)
     for (guint i = 0; i < needs->len && all > 0; i++)
         g_array_index(needs, StudyNeed, i).share /= all;
     g_array_sort(needs, compare_needs);
-    return needs;
+    return g_steal_pointer(&needs);
 }
 
 /* --- whether it helped --------------------------------------------------------------------------------------------------

@@ -609,7 +609,10 @@ static gboolean refine(IfmStudy *study, int phase, const IfmStudyTables *tables,
     if (samples == NULL)
         return FALSE;
     const guint n = axes->kernels->len;
-    g_autoptr(GArray) needs = axes->round < axes->rounds ? study_kernel_needs(samples) : NULL;
+    const gboolean last = axes->round >= axes->rounds;
+    g_autoptr(GArray) needs = last ? NULL : study_kernel_needs(samples, study->interrupted, error);
+    if (!last && needs == NULL)
+        return FALSE;
     while (axes->kernels->len == n && axes->round < axes->rounds)
     {
         axes->round++;

@@ -27,8 +27,9 @@ typedef struct
     double share;
 } StudyNeed;
 /* study_kernel_needs: Where the prediction errs: by how far kernels that were left out are off, times the time of the
- * models' own. (transfer full) StudyNeed, the largest first; none where nothing can be learnt yet. */
-GArray *study_kernel_needs(const IfmKernelSamples *samples);
+ * models' own. (transfer full) StudyNeed, the largest first; none where nothing can be learnt yet. NULL with an error,
+ * such as IFM_ERROR_CANCELLED. @interrupted: (nullable) ends it where it is not 0 */
+GArray *study_kernel_needs(const IfmKernelSamples *samples, const gint *interrupted, GError **error);
 
 /* What a case of such a study was: IfmLoadKind, IfmLoadCores; the threads that the runtime used. Of one with a
  * measurement. */

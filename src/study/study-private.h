@@ -54,9 +54,10 @@ struct IfmStudy
     IfmProtocol protocol, link_protocol, contention_protocol;
     gboolean links, own_link_protocol, contention, own_contention_protocol;
     IfmLimits limits;
-    GHashTable *free_dims; /* model path -> GPtrArray of names */
-    GPtrArray *cases;      /* StudyCase*, also IfmStudyCase*; NULL until spanned */
-    gboolean in_parts;     /* a run has a part of the cases alone: none may depend on the results of others */
+    GHashTable *free_dims;   /* model path -> GPtrArray of names */
+    GPtrArray *cases;        /* StudyCase*, also IfmStudyCase*; NULL until spanned */
+    const gint *interrupted; /* of the run that goes on: not 0 ends it; NULL: nothing does */
+    gboolean in_parts;       /* a run has a part of the cases alone: none may depend on the results of others */
 };
 
 /* --- names and devices (study.c) --- */

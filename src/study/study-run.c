@@ -316,6 +316,7 @@ gboolean ifm_study_measure(IfmStudy *study, IfmStore *store, const IfmStudyOptio
         return FALSE;
     g_auto(Run) run = { .study = study, .store = store, .options = options };
     study->in_parts = options->n_shards > 0;
+    study->interrupted = options->interrupted;
     run.started_unix_ms = g_get_real_time() / 1000;
     gboolean good = prepare(&run, error);
     run.began_us = run.noted_us = g_get_monotonic_time();

@@ -46,6 +46,82 @@ static void test_labels(void)
     }
 }
 
+/* Speeds: how the times of kernels follow what a copy got. @exponent: time goes as the copy's rate to it */
+typedef struct
+{
+    double exponent;
+    int n_kernels;
+    gboolean found;
+} Speeds;
+
+#define USUAL_COPY 10e9
+
+static void add_speed_visit(IfmKernelSamples *samples, const Speeds *speeds, int kernel, int visit, GRand *random)
+{
+    IfmKernelSample sample;
+    g_autofree char *id = g_strdup_printf("k%d", kernel);
+    const double before = g_rand_double_range(random, -0.3, 0.3), after = g_rand_double_range(random, -0.3, 0.3);
+    const double metrics[] = { USUAL_COPY * exp(before), USUAL_COPY * exp(after) };
+    ifm_kernel_sample_init(&sample);
+    sample.kernel_id = id;
+    sample.op_type = "Relu";
+    sample.input_shape = "1x4";
+    sample.visit = visit;
+    sample.metrics = metrics;
+    sample.cpu_ms = (1 + kernel) * exp(speeds->exponent * (before + after) / 2 + g_rand_double_range(random, -0.02, 0.02));
+    sample.latency_ms = 1.5 * sample.cpu_ms;
+    ifm_kernel_samples_add(samples, &sample);
+    sample.load_kind = IFM_LOAD_GEMM;
+    sample.load_cores = IFM_LOAD_CORES_SAME;
+    sample.load_level = 0.5;
+    sample.latency_ms *= 2;
+    ifm_kernel_samples_add(samples, &sample);
+}
+
+static void check_noise(const IfmLearnNoise *noise, const Speeds *speeds)
+{
+    g_assert_cmpint(noise->n_pairs, ==, 3 * speeds->n_kernels);
+    if (!speeds->found)
+    {
+        g_assert_cmpfloat(noise->exponent, ==, 0);
+        g_assert_cmpfloat(noise->mean_as_measured, ==, 0);
+        return;
+    }
+    g_assert_cmpfloat_with_epsilon(noise->exponent, speeds->exponent, 0.05);
+    g_assert_cmpfloat_with_epsilon(noise->copy_bytes_per_s, USUAL_COPY, 0.1 * USUAL_COPY);
+    g_assert_cmpfloat(noise->mean, <, 0.025);
+    g_assert_cmpfloat(noise->mean_as_measured, >, 3 * noise->mean);
+}
+
+/* Times are put to the speed of the median visit where they follow copies beside them, and only there; slow-downs, of one
+ * visit each, stay. */
+static void test_speed(void)
+{
+    static const Speeds all[] = {
+        { -0.9, 40, TRUE }, { -0.5, 40, TRUE }, { 0, 40, FALSE }, { 0.8, 40, FALSE }, { -0.9, 12, FALSE },
+    };
+    for (gsize i = 0; i < G_N_ELEMENTS(all); i++)
+    {
+        static const char *const names[] = { "metric:before:copy_bytes_per_s", "metric:during:copy_bytes_per_s", NULL };
+        g_autoptr(IfmKernelSamples) samples = ifm_kernel_samples_new(names);
+        g_autoptr(GRand) random = g_rand_new_with_seed(5);
+        g_auto(LearnCases) cases = { 0 };
+        for (int k = 0; k < 3 * all[i].n_kernels; k++)
+            add_speed_visit(samples, &all[i], k / 3, k % 3 + 1, random);
+        g_assert_true(learn_cases_init(&cases, samples, &(const IfmLearnOptions){ 0 }, NULL));
+        check_noise(&cases.noise, &all[i]);
+        for (guint k = 0; k < cases.cases->len; k++)
+        {
+            const LearnCase *one = learn_case(&cases, k);
+            const double own = 1e6 * (1 + (double)g_ascii_strtoll(one->sample.kernel_id + 1, NULL, 10));
+            if (one->loaded)
+                g_assert_cmpfloat_with_epsilon(one->slow_down, 2, 1e-9);
+            else if (all[i].found || all[i].exponent == 0)
+                g_assert_cmpfloat_with_epsilon(one->target_ns, own, 0.05 * own);
+        }
+    }
+}
+
 /* The noise is of wall times, which predictions are judged by: two visits of equal processor time still differ. */
 static void test_noise_is_of_wall(void)
 {
@@ -335,6 +411,7 @@ int main(int argc, char **argv)
     g_test_init(&argc, &argv, NULL);
     g_test_add_func("/ways/labels", test_labels);
     g_test_add_func("/ways/noise-is-of-wall", test_noise_is_of_wall);
+    g_test_add_func("/ways/speed", test_speed);
     g_test_add_func("/ways/choice", test_choice);
     g_test_add_func("/ways/choice-errors", test_choice_errors);
     g_test_add_func("/ways/left-out-as-chosen", test_left_out_as_chosen);

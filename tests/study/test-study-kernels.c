@@ -369,7 +369,7 @@ static void test_needs(void)
         add_kernel(samples, "Relu", i, 0.001 * (1 + i) * exp(g_rand_double_range(random, -1, 1)));
         add_kernel(samples, "Conv", i, 0.1 * (1 + i) * exp(g_rand_double_range(random, -1, 1)));
     }
-    g_autoptr(GArray) needs = study_kernel_needs(samples);
+    g_autoptr(GArray) needs = study_kernel_needs(samples, NULL, NULL);
     g_assert_cmpuint(needs->len, ==, 3);
     for (guint i = 0; i < needs->len; i++)
         sum += g_array_index(needs, StudyNeed, i).share;
@@ -382,8 +382,12 @@ static void test_needs(void)
     g_assert_cmpfloat(g_array_index(needs, StudyNeed, 2).share, <, 1e-3);
     g_autoptr(IfmKernelSamples) few = ifm_kernel_samples_new(NULL);
     add_kernel(few, "Gemm", 0, 1);
-    g_autoptr(GArray) none = study_kernel_needs(few);
+    g_autoptr(GArray) none = study_kernel_needs(few, NULL, NULL);
     g_assert_cmpuint(none->len, ==, 0);
+    g_autoptr(GError) error = NULL;
+    const gint interrupted = 1;
+    g_assert_null(study_kernel_needs(samples, &interrupted, &error));
+    g_assert_error(error, IFM_ERROR, IFM_ERROR_CANCELLED);
 }
 
 #define SCRAPE_S 0.05

@@ -204,7 +204,9 @@ gboolean worker_stress_stop(Worker *worker, GError **error)
         json_t *metrics = json_object();
         ok = go_on(worker, self, error);
         json_object_set_new(metrics, "before", g_steal_pointer(&self->before));
-        json_object_set_new(metrics, "during", ifm_metrics_end(g_steal_pointer(&self->during)));
+        json_t *during = ifm_metrics_end(g_steal_pointer(&self->during));
+        ifm_metrics_add_copy(during);
+        json_object_set_new(metrics, "during", during);
         ok = ok && add_queries(worker_model_case(worker), json_object_get(metrics, "during"), error);
         json_object_set_new(worker->measurement->environment, "metrics", metrics);
     }
