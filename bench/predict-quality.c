@@ -112,9 +112,11 @@ static gboolean check_operators(const GPtrArray *errors)
             best = other != NULL && other->mape < least ? baselines[k] : best;
             least = other != NULL ? MIN(least, other->mape) : least;
         }
+        if (best == NULL)
+            continue;
         const gboolean is_near = error->mape <= OPERATOR_FACTOR * least;
         printf("%-60s %-18s mape %5.1f %% of %4d rows: %s; %s %.1f %%\n", error->protocol, error->part, 100 * error->mape,
-               (int)error->n, is_near ? "kept" : "MISSED", best != NULL ? best : "no baseline", 100 * least);
+               (int)error->n, is_near ? "kept" : "MISSED", best, 100 * least);
         kept &= is_near;
     }
     return kept;

@@ -16,8 +16,8 @@ double learn_quantile(double *values, gsize n, double p)
     return ifm_quantile(values, n, p);
 }
 
-/* Visits: the rows of a case. @latencies, @targets, @idles, @ratios, @measured: double, of one visit each; those that are
- * measured are not put to the machine's median speed */
+/* Visits: the rows of a case. @latencies, @targets, @idles, @ratios, @measured: double, of one visit each, the first three
+ * at the machine's median speed. @measured: @latencies without that; under load @idles without it */
 typedef struct
 {
     GArray *rows; /* const IfmKernelSample* */
@@ -82,7 +82,7 @@ static char *case_key(const IfmKernelSample *sample)
                            loaded ? sample->load_cores : IFM_LOAD_CORES_NONE, loaded ? sample->load_level : 0, kernel);
 }
 
-/* IdleMeans: means of visits without load by kernel_key(), and by that and the visit. */
+/* By a kernel and the visit. */
 static char *visit_key(const IfmKernelSample *sample)
 {
     g_autofree char *key = kernel_key(sample);
@@ -109,29 +109,57 @@ static double median_of(const GArray *list)
     return learn_quantile(copy, list->len, 0.5);
 }
 
-static GHashTable *find_idle_means(const IfmKernelSamples *samples, gboolean allow_disturbed)
+/* Idle: the visits without load. Each by kernel_key(), and by visit_key(): GArray* of double. @factors: that put their
+ * times to the machine's median speed */
+typedef struct
 {
-    GHashTable *means = g_hash_table_new_full(g_str_hash, g_str_equal, g_free, (GDestroyNotify)g_array_unref);
+    GHashTable *means, *factors;
+} Idle;
+
+static void idle_init(Idle *idle)
+{
+    GHashTable **tables[] = { &idle->means, &idle->factors };
+    for (gsize i = 0; i < G_N_ELEMENTS(tables); i++)
+        *tables[i] = g_hash_table_new_full(g_str_hash, g_str_equal, g_free, (GDestroyNotify)g_array_unref);
+}
+
+static void idle_clear(Idle *idle)
+{
+    g_hash_table_unref(idle->means);
+    g_hash_table_unref(idle->factors);
+}
+
+G_DEFINE_AUTO_CLEANUP_CLEAR_FUNC(Idle, idle_clear)
+
+static void idle_find(Idle *idle, const IfmKernelSamples *samples, gboolean allow_disturbed, const LearnSpeed *speed)
+{
     for (gsize i = 0; i < ifm_kernel_samples_n(samples); i++)
     {
         const IfmKernelSample *sample = ifm_kernel_samples_at(samples, i);
+        const double factor = learn_speed_factor(speed, sample);
         if (is_loaded(sample) || (is_disturbed(sample) && !allow_disturbed))
             continue;
-        add_to(means, kernel_key(sample), sample->latency_ms);
-        if (isfinite(sample->visit))
-            add_to(means, visit_key(sample), sample->latency_ms);
+        add_to(idle->means, kernel_key(sample), sample->latency_ms);
+        add_to(idle->factors, kernel_key(sample), factor);
+        if (!isfinite(sample->visit))
+            continue;
+        add_to(idle->means, visit_key(sample), sample->latency_ms);
+        add_to(idle->factors, visit_key(sample), factor);
     }
-    return means;
+}
+
+/* Of the same visit, or of any. NaN: there is none */
+static double idle_median(GHashTable *lists, const IfmKernelSample *sample)
+{
+    g_autofree char *by_visit = visit_key(sample), *by_kernel = kernel_key(sample);
+    const GArray *same = g_hash_table_lookup(lists, by_visit);
+    return median_of(same != NULL ? same : g_hash_table_lookup(lists, by_kernel));
 }
 
 /* What a kernel under load took without: as its row says, or as measured in the same visit, or in any. */
-static double idle_of(const IfmKernelSample *sample, GHashTable *idle_means)
+static double idle_of(const IfmKernelSample *sample, const Idle *idle)
 {
-    if (sample->idle_ms > 0)
-        return sample->idle_ms;
-    g_autofree char *by_visit = visit_key(sample), *by_kernel = kernel_key(sample);
-    const GArray *same = g_hash_table_lookup(idle_means, by_visit);
-    return median_of(same != NULL ? same : g_hash_table_lookup(idle_means, by_kernel));
+    return sample->idle_ms > 0 ? sample->idle_ms : idle_median(idle->means, sample);
 }
 
 /* What predictions are judged by: the runs that nothing interrupted, where there are some. */
@@ -149,11 +177,12 @@ static double target_of(const IfmKernelSample *sample)
     return !is_loaded(sample) && threads_of(sample) <= 1 && sample->cpu_ms > 0 ? sample->cpu_ms : wall_of(sample);
 }
 
-static void add_visit(Visits *visits, const IfmKernelSample *sample, double idle, const LearnSpeed *speed)
+/* @idle_ms: what it takes without load    @factor: that puts this to the machine's median speed */
+static void add_visit(Visits *visits, const IfmKernelSample *sample, double idle_ms, double factor)
 {
-    const double factor = is_loaded(sample) ? 1 : learn_speed_factor(speed, sample);
-    const double measured = wall_of(sample), latency = factor * measured, target = factor * target_of(sample);
-    const double ratio = sample->latency_ms / idle; /* of one visit, at one speed */
+    const double wall = wall_of(sample), latency = factor * wall, target = factor * target_of(sample);
+    const double measured = is_loaded(sample) ? idle_ms : wall, idle = factor * idle_ms;
+    const double ratio = sample->latency_ms / idle_ms;
     g_array_append_val(visits->rows, sample);
     g_array_append_val(visits->latencies, latency);
     g_array_append_val(visits->targets, target);
@@ -194,12 +223,12 @@ static void find_difference(LearnCase *one, const Visits *visits, const Differen
     for (guint i = 0; i < visits->rows->len; i++)
         for (guint k = i + 1; k < visits->rows->len; k++)
         {
-            const double difference = difference_of(one->loaded ? visits->ratios : visits->latencies, i, k),
-                         measured = difference_of(visits->measured, i, k);
+            const double difference = difference_of(one->loaded ? visits->ratios : visits->latencies, i, k);
             one->difference += difference;
             one->n_pairs++;
             if (one->loaded)
                 continue;
+            const double measured = difference_of(visits->measured, i, k);
             g_array_append_val(differences->all, difference);
             g_array_append_val(differences->measured, measured);
             g_array_append_val(differences->sizes, one->latency_ns);
@@ -222,6 +251,7 @@ static void make_case(LearnCases *cases, const Visits *visits, gsize n_metrics, 
     one.idle_ns = NS_PER_MS * median_of(visits->idles);
     one.slow_down = one.loaded ? median_of(visits->ratios) : 1;
     one.latency_ns = one.loaded ? one.idle_ns * one.slow_down : NS_PER_MS * median_of(visits->latencies);
+    one.measured_ns = NS_PER_MS * median_of(visits->measured) * one.slow_down;
     one.target_ns = one.loaded ? one.latency_ns : NS_PER_MS * median_of(visits->targets);
     if (one.loaded && sample->load_cores == IFM_LOAD_CORES_SAME)
         one.same = sample->load_level;
@@ -316,7 +346,8 @@ gboolean learn_cases_init(LearnCases *cases, const IfmKernelSamples *samples, co
     g_autoptr(GPtrArray) groups = g_ptr_array_new_with_free_func((GDestroyNotify)visits_free);
     g_autoptr(GHashTable) by_key = g_hash_table_new_full(g_str_hash, g_str_equal, g_free, NULL);
     g_autoptr(GHashTable) configurations = g_hash_table_new(g_str_hash, g_str_equal);
-    g_autoptr(GHashTable) idle_means = find_idle_means(samples, options->allow_disturbed);
+    g_auto(Idle) idle;
+    idle_init(&idle);
     g_autoptr(GArray) all = g_array_new(FALSE, FALSE, sizeof(double)), measured = g_array_new(FALSE, FALSE, sizeof(double)),
                       sizes = g_array_new(FALSE, FALSE, sizeof(double));
     const Differences differences = { all, measured, sizes };
@@ -329,8 +360,8 @@ gboolean learn_cases_init(LearnCases *cases, const IfmKernelSamples *samples, co
                            .machines = learn_machines_new() };
     if (options->machine == NULL && !learn_machines_find(cases->machines, samples, error))
         return FALSE;
-    if (cases->machines->len == 0) /* of several each has a speed of its own, and they say nothing of it */
-        learn_speed_find(&speed, samples, speed_visit, GINT_TO_POINTER(options->allow_disturbed));
+    learn_speed_find(&speed, samples, speed_visit, GINT_TO_POINTER(options->allow_disturbed));
+    idle_find(&idle, samples, options->allow_disturbed, &speed);
     gsize n_loaded = 0;
     const IfmKernelSample *orphan = NULL;
     for (gsize i = 0; i < ifm_kernel_samples_n(samples); i++)
@@ -341,8 +372,8 @@ gboolean learn_cases_init(LearnCases *cases, const IfmKernelSamples *samples, co
             cases->n_left_out++;
             continue;
         }
-        const double idle = is_loaded(sample) ? idle_of(sample, idle_means) : sample->latency_ms;
-        if (isnan(idle)) /* nothing shows what the load did */
+        const double idle_ms = is_loaded(sample) ? idle_of(sample, &idle) : sample->latency_ms;
+        if (isnan(idle_ms)) /* nothing shows what the load did */
         {
             orphan = orphan != NULL ? orphan : sample;
             cases->n_dropped++;
@@ -356,7 +387,8 @@ gboolean learn_cases_init(LearnCases *cases, const IfmKernelSamples *samples, co
         if (visits == NULL)
             g_ptr_array_add(groups, visits = visits_new());
         g_hash_table_insert(by_key, key, visits);
-        add_visit(visits, sample, idle, &speed);
+        const double of_idle = is_loaded(sample) ? idle_median(idle.factors, sample) : learn_speed_factor(&speed, sample);
+        add_visit(visits, sample, idle_ms, isfinite(of_idle) ? of_idle : 1);
     }
     if (orphan != NULL && n_loaded == 0)
         return ifm_error_refuse(error,

@@ -25,12 +25,12 @@ enum
 static const char *const idle_methods[] = { NULL, "flop", "roofline", "linear" };
 static const char *const load_methods[] = { NULL, "idle", "time-sharing", "share alone", "metrics" };
 
-/* Held: one row that was not trained on. @family: that was left out, or NULL */
+/* Held: one row that was not trained on. @family: that was left out, or NULL    @measured: what its interval is of */
 typedef struct
 {
     const LearnCase *one;
     const char *family;
-    double predicted[MAX_METHODS], low, high;
+    double predicted[MAX_METHODS], measured, low, high;
 } Held;
 
 typedef struct
@@ -144,11 +144,10 @@ static void add_part(Evaluation *self, const Protocol *protocol, gsize method, c
     for (guint i = 0; i < protocol->held->len; i++)
     {
         const Held *held = &g_array_index(protocol->held, Held, i);
-        const double latency = held->one->latency_ns;
         if (!is_in_part(held, part) || isnan(held->predicted[method]))
             continue;
-        tally_add(&tally, held->predicted[method], latency);
-        error->n_covered += own && latency >= held->low && latency <= held->high;
+        tally_add(&tally, held->predicted[method], held->one->latency_ns);
+        error->n_covered += own && held->measured >= held->low && held->measured <= held->high;
     }
     if (own && error->n > 0)
         error->covered = (double)error->n_covered / (double)error->n;
@@ -267,6 +266,7 @@ static void hold_idle(const Evaluation *self, const IfmLatencyModel *model, cons
         if (!self->test[i] || held.one->loaded)
             continue;
         ifm_latency_model_predict(model, &held.one->sample, NULL, &predicted);
+        held.measured = held.one->measured_ns;
         held.predicted[IDLE_MODEL] = predicted.latency_ns;
         held.low = predicted.low_ns;
         held.high = predicted.high_ns;
@@ -286,6 +286,7 @@ static void hold_loaded(const Evaluation *self, const IfmLatencyModel *model, gb
         Held held = { .one = learn_case(self->cases, i) };
         if (!self->test[i] || !held.one->loaded)
             continue;
+        held.measured = idle_known ? held.one->latency_ns : held.one->measured_ns;
         for (int known = 0; known < LEARN_N_KNOWN; known++)
         {
             IfmLoadState load = learn_case_load(self->cases, held.one, known, metrics);

@@ -319,7 +319,7 @@ static void predict_known(const IfmLatencyModel *fold, const IfmLatencyModel *lo
     ifm_latency_model_predict(fold, &one->sample, NULL, &predicted);
     load->idle_ns = predicted.latency_ns;
     ifm_latency_model_predict(load_model, &one->sample, load, &predicted);
-    add_error(&errors[1], one->latency_ns, predicted.latency_ns);
+    add_error(&errors[1], one->measured_ns, predicted.latency_ns);
 }
 
 /* @first: SLOW or SLOW_BETWEEN */
@@ -341,7 +341,7 @@ static void predict_idle(const IfmLatencyModel *fold, const LearnCase *one, cons
     if (fold->choices->len == 0 || !learn_knows(fold, one->sample.op_type))
         return;
     ifm_latency_model_predict(fold, &one->sample, NULL, &predicted);
-    add_error(idle, one->latency_ns, predicted.latency_ns);
+    add_error(idle, one->measured_ns, predicted.latency_ns);
 }
 
 /* Each operator in turn is predicted by the roofline as the others have it. Returns: what IFM_LEARN_COVERAGE of the
@@ -367,7 +367,7 @@ static double unknown_quantile(const IfmLatencyModel *model, const LearnCases *c
         {
             const LearnCase *one = learn_case(cases, i);
             const double error =
-                fabs(log(one->latency_ns / learn_roofline_ns(rest, &one->sample) / learn_scale(rest, name)));
+                fabs(log(one->measured_ns / learn_roofline_ns(rest, &one->sample) / learn_scale(rest, name)));
             if (use[i] && !one->loaded && !others[i])
                 g_array_append_val(own, error);
         }

@@ -102,6 +102,8 @@ typedef struct
 extern const IfmRecordField learn_machine_fields[];
 /* learn_machines_new: (transfer full) none    learn_machines_find: Adds those of the samples, where these are of several.
  * FALSE with IFM_ERROR_INVALID: one of several is not described, or in two ways. */
+/* learn_machines_are_several: whether rows name more than one machine. */
+gboolean learn_machines_are_several(const IfmKernelSamples *samples);
 GPtrArray *learn_machines_new(void);
 gboolean learn_machines_find(GPtrArray *machines, const IfmKernelSamples *samples, GError **error);
 /* learn_machines_at: the place of a name; their number where there is none. */
@@ -126,19 +128,20 @@ double learn_machine_roofline_ns(const IfmMachineFeatures *place, const IfmKerne
  * shares its memory and last cache with guests that nothing on it shows, so that visits of a kernel differ by it; times are
  * put to the speed that the machine had in the median visit. @places: of the two columns among the samples' metrics, -1:
  * there is none    @exponent: time goes as the copy's rate to it; 0: it is not known to, and times stay as they are
- * @copy_bytes_per_s: in the median visit; NaN where the exponent is 0
+ * @copy_bytes_per_s: in the median visit; NaN where the exponent is 0    @least, @most: logarithms that copies count as at
+ * least and at most: one that was held up says nothing of its kernel
  */
 typedef struct
 {
     gssize places[2];
-    double exponent, copy_bytes_per_s;
+    double exponent, copy_bytes_per_s, least, most;
 } LearnSpeed;
 
 /* LearnSpeedVisit: @latency: (out) of a visit without load, in any unit    Returns: (transfer full) the kernel; NULL: it is
  * not to be looked at */
 typedef char *(*LearnSpeedVisit)(const IfmKernelSample *sample, double *latency, gpointer user);
 /* learn_speed_find: By the visits of each kernel. It must bring those of each half of the kernels together as the other
- * half has it, or there is none. */
+ * half has it, or there is none; nor is there of rows of several machines. */
 void learn_speed_find(LearnSpeed *speed, const IfmKernelSamples *samples, LearnSpeedVisit visit_of, gpointer user);
 /* learn_speed_factor: what the time of a visit is to be multiplied by. */
 double learn_speed_factor(const LearnSpeed *speed, const IfmKernelSample *sample);
@@ -147,15 +150,18 @@ double learn_speed_factor(const LearnSpeed *speed, const IfmKernelSample *sample
  */
 
 /* LearnCase: the visits of one kernel with one number of threads in one state of load, as one.
- * @sample: of the first visit, with the mean of all metrics    @latency_ns: what predictions are judged by: the median of
- * the visits' undisturbed wall time, at the machine's median speed; of a loaded one @idle_ns times @slow_down @target_ns:
- * what is learnt: that of the processor time, where it has one thread and this is known; else @latency_ns @configuration:
- * index    @difference: mean |a / b - 1| of its @n_pairs of visits, under load of their
- * slow-downs */
+ * @sample: of the first visit, with the mean of all metrics
+ * @latency_ns: what errors are of: the median of the visits' undisturbed wall time, at the machine's median speed; of a
+ * loaded one, @idle_ns times @slow_down
+ * @measured_ns: what intervals are of: the same without that speed
+ * @target_ns: what is learnt: at the median speed that of the processor time, where it has one thread and this is known;
+ * else @latency_ns
+ * @configuration: index
+ * @difference: mean |a / b - 1| of its @n_pairs of visits, at the median speed; under load of their slow-downs */
 typedef struct
 {
     IfmKernelSample sample;
-    double latency_ns, target_ns, idle_ns, slow_down;
+    double latency_ns, measured_ns, target_ns, idle_ns, slow_down;
     double same, other;
     guint configuration;
     guint machine; /* among those of the cases; 0 where these are of one */

@@ -84,10 +84,11 @@ void ifm_kernel_sample_init(IfmKernelSample *sample);
 /** ifm_kernel_sample_describe: What a record says: op_type, features, FLOP and bytes. @sample: borrows from @record */
 void ifm_kernel_sample_describe(IfmKernelSample *sample, const IfmKernelRecord *record);
 
-/** A metric's column is "metric:before:NAME" (the window before the kernel, which is learnt from) or "metric:during:NAME".
- */
+/** A metric's column is "metric:before:NAME" (the window before the kernel, which is learnt from) or "metric:during:NAME",
+ * of which what a copy got at its end alone is used. */
 #define IFM_SAMPLE_METRIC_PREFIX "metric:"
 #define IFM_SAMPLE_BEFORE_PREFIX "metric:before:"
+#define IFM_SAMPLE_DURING_PREFIX "metric:during:"
 
 #define IFM_SAMPLES_MAX_ROWS 1000000
 #define IFM_SAMPLES_MAX_METRICS 64

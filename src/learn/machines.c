@@ -138,7 +138,7 @@ static gboolean add_machine(GPtrArray *machines, const IfmKernelSample *sample, 
 }
 
 /* Whether two samples name two machines. */
-static gboolean are_several(const IfmKernelSamples *samples)
+gboolean learn_machines_are_several(const IfmKernelSamples *samples)
 {
     const char *first = NULL;
     for (gsize i = 0; i < ifm_kernel_samples_n(samples); i++)
@@ -155,7 +155,7 @@ static gboolean are_several(const IfmKernelSamples *samples)
 
 gboolean learn_machines_find(GPtrArray *machines, const IfmKernelSamples *samples, GError **error)
 {
-    if (!are_several(samples))
+    if (!learn_machines_are_several(samples))
         return TRUE;
     for (gsize i = 0; i < ifm_kernel_samples_n(samples); i++)
         if (!add_machine(machines, ifm_kernel_samples_at(samples, i), error))

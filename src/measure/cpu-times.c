@@ -27,7 +27,7 @@ struct IfmCpuTimes
     gint64 wall_ns, thread_ns, process_ns;
     gsize n_waiting;   /* batches in which the calling thread went to sleep */
     double busiest;    /* process' time over wall time, of the batch where that is most */
-    gint64 delayed_ns; /* that threads of the process waited for a processor, meanwhile; -1: not known */
+    IfmCpuDelay delay; /* all -1: not known */
 };
 
 static gint64 clock_ns(clockid_t clock)
@@ -56,7 +56,7 @@ IfmCpuTimes *ifm_cpu_times_new(gsize n_runs)
 {
     IfmCpuTimes *self = g_new0(IfmCpuTimes, 1);
     self->batches = g_array_sized_new(FALSE, FALSE, sizeof(Batch), (guint)n_runs);
-    self->delayed_ns = -1;
+    self->delay = (IfmCpuDelay){ -1, -1, -1 };
     return self;
 }
 
@@ -85,9 +85,16 @@ void ifm_cpu_times_add(IfmCpuTimes *self, const IfmCpuReading *begin, const IfmC
     self->busiest = wall_ns > 0 ? fmax(self->busiest, (double)batch.process_ns / (double)wall_ns) : self->busiest;
 }
 
-void ifm_cpu_times_set_delay(IfmCpuTimes *self, gint64 delayed_ns)
+void ifm_cpu_delay_read(IfmCpuDelay *delay)
 {
-    self->delayed_ns = delayed_ns;
+    *delay = (IfmCpuDelay){ 1000 * g_get_monotonic_time(), ifm_sensor_wait_ns("/"), ifm_sensor_process_wait_ns("/") };
+}
+
+void ifm_cpu_times_set_delay(IfmCpuTimes *self, const IfmCpuDelay *begin, const IfmCpuDelay *end)
+{
+    self->delay.window_ns = end->window_ns - begin->window_ns;
+    self->delay.thread_ns = begin->thread_ns >= 0 ? MAX(end->thread_ns - begin->thread_ns, -1) : -1;
+    self->delay.process_ns = begin->process_ns >= 0 ? MAX(end->process_ns - begin->process_ns, -1) : -1;
 }
 
 /* @why: (out) where it is neither "thread" nor "process" */
@@ -106,20 +113,23 @@ static const char *scope_of(const IfmCpuTimes *self, int n_threads, const char *
     return NULL;
 }
 
-/* Share of the time in which a processor was wanted and not given; NaN: not known. A kernel that takes it away where a
- * thread calls it does so between the runs, whose wall time does not show it; what the scheduler counts does. */
+/* Share of the time in which a processor was wanted and not given; NaN: not known. Where the operating system takes the
+ * processor at a system call, that is between the runs: their wall time does not show it, what the scheduler counts does.
+ */
 static double waited_ratio(const IfmCpuTimes *self, const char *scope, int n_threads)
 {
-    const double wall_ns = (double)self->wall_ns,
-                 cpu_ns = (double)(g_strcmp0(scope, "thread") == 0 ? self->thread_ns : self->process_ns);
+    const gboolean is_thread = g_strcmp0(scope, "thread") == 0;
+    const double wall_ns = (double)self->wall_ns, cpu_ns = (double)(is_thread ? self->thread_ns : self->process_ns);
+    const IfmCpuDelay *delay = &self->delay;
     if (self->wall_ns <= 0)
         return (double)NAN;
-    const double between = self->delayed_ns > 0 ? (double)self->delayed_ns / (cpu_ns + (double)self->delayed_ns) : 0;
+    const double between =
+        is_thread && delay->thread_ns > 0 && delay->window_ns > 0 ? (double)delay->thread_ns / (double)delay->window_ns : 0;
     if (scope != NULL)
         return CLAMP(fmax(1 - cpu_ns / wall_ns, between), 0, 1);
-    if (self->delayed_ns < 0 || n_threads < 1)
+    if (delay->process_ns < 0 || n_threads < 1)
         return (double)NAN;
-    return CLAMP((double)self->delayed_ns / wall_ns / n_threads, 0, 1);
+    return CLAMP((double)delay->process_ns / wall_ns / n_threads, 0, 1);
 }
 
 /* @values: double, of which the order is lost */

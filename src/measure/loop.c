@@ -340,12 +340,14 @@ static void loop_main(void *user)
         loop->stop = IFM_STOP_INTERRUPTED;
     else if (warm_up(loop))
     {
-        const gint64 delay_ns = loop->cpu != NULL ? ifm_sensor_process_wait_ns("/") : -1;
+        IfmCpuDelay begin, end;
+        ifm_cpu_delay_read(&begin);
         loop->window_begin_us = g_get_real_time();
         measure(loop);
         loop->window_end_us = g_get_real_time();
-        if (delay_ns >= 0)
-            ifm_cpu_times_set_delay(loop->cpu, MAX(ifm_sensor_process_wait_ns("/") - delay_ns, -1));
+        ifm_cpu_delay_read(&end);
+        if (loop->cpu != NULL)
+            ifm_cpu_times_set_delay(loop->cpu, &begin, &end);
     }
     if (!was_given_up(loop) && loop->error == NULL && loop->samples.array->len > 0)
         verify(loop);

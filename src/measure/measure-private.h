@@ -477,15 +477,22 @@ void ifm_cpu_times_free(IfmCpuTimes *self);
 G_DEFINE_AUTOPTR_CLEANUP_FUNC(IfmCpuTimes, ifm_cpu_times_free)
 /* ifm_cpu_times_add: @n runs between two readings, which took @wall_ns together. */
 void ifm_cpu_times_add(IfmCpuTimes *self, const IfmCpuReading *begin, const IfmCpuReading *end, gint64 wall_ns, gsize n);
-/* ifm_cpu_times_set_delay: how long threads of the process were ready and waited for a processor during all runs. */
-void ifm_cpu_times_set_delay(IfmCpuTimes *self, gint64 delayed_ns);
+/* IfmCpuDelay: a moment, and how long the calling thread, and all threads of the process, were ready and waited for a
+ * processor until then; -1: not known. Between two moments: what went by. */
+typedef struct
+{
+    gint64 window_ns, thread_ns, process_ns;
+} IfmCpuDelay;
+void ifm_cpu_delay_read(IfmCpuDelay *delay);
+/* ifm_cpu_times_set_delay: @begin, @end: before and after all runs, and what the program does between them. */
+void ifm_cpu_times_set_delay(IfmCpuTimes *self, const IfmCpuDelay *begin, const IfmCpuDelay *end);
 /*
  * ifm_cpu_times_to_json: docs/formats.md, "environment.runs".
  * cpu: whose time it is: "thread", the calling one, where that has nearly all of the process' time and does not go to
  * sleep; "process", where one thread alone computes and it is another; null with why: the time of several threads, or of a
  * thread that waits for a device, is none of a run.
- * waited_ratio: 1 - processor time / wall time, or the share of the time that the process waited between the runs, too,
- * where that is larger; without processor times the time that threads waited for a processor, a thread;
+ * waited_ratio: 1 - processor time / wall time, or the share of the whole time that the thread waited, within runs and
+ * between them, where that is larger; without processor times the time that threads waited for a processor, a thread;
  * null where neither is known
  * @samples_ns: gint64: of all runs that were added, in order    @n_threads: that compute; 0: not known
  */

@@ -228,7 +228,7 @@ double ifm_sensor_disturbance(const json_t *environment, gboolean loaded, char *
         { ifm_member_number(environment, "throttled_ratio"), IFM_STEAL_DISTURB,
           "the control group's quota held tasks up for %.0f %% of the time" },
         { loaded ? (double)NAN : ifm_member_number(environment, "runs.waited_ratio"), IFM_STEAL_DISTURB,
-          "the runs waited %.0f %% of their time for a processor" },
+          "the measurement waited %.0f %% of the time for a processor" },
     };
     gsize worst = 0;
     double level = (double)NAN;

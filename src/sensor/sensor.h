@@ -58,7 +58,8 @@ gboolean ifm_core_is_among(const int *cores, gsize n_cores, int core);
 
 /** IFM_OTHERS_DISTURB: more of the cores than that used by others disturbs what is measured on them. */
 #define IFM_OTHERS_DISTURB 0.10
-/** IFM_STEAL_DISTURB: the same of what a hypervisor or a quota took, and of the time that runs waited for a processor. */
+/** IFM_STEAL_DISTURB: the same of what a hypervisor or a quota took, and of the time that runs, or the program between
+ * them, waited for a processor. */
 #define IFM_STEAL_DISTURB 0.05
 
 /**

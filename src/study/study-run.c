@@ -323,6 +323,7 @@ gboolean ifm_study_measure(IfmStudy *study, IfmStore *store, const IfmStudyOptio
     for (int phase = 1; good && phase <= 2; phase++)
         for (gboolean more = TRUE; good && more;)
             good = run_phase(&run, phase, error) && refine(&run, phase, &more, error);
+    study->interrupted = NULL;
     if (run.campaign == NULL)
         return FALSE;
     good = good && check_points(&run, error);

@@ -20,7 +20,7 @@ typedef struct
 {
     const char *name;
     int n_threads;
-    gint64 delayed; /* ms; -1: not known */
+    gint64 delayed; /* ms, in 40 ms and a thread; -1: not known */
     Batch batches[4];
     const char *cpu;                  /* NULL: not known */
     double cpu_median, calm, waited;  /* ms; NaN: null */
@@ -130,7 +130,10 @@ static void test_row(gconstpointer data)
         ifm_cpu_times_add(times, &begin, &end, batch->wall * MS, batch->n);
         begin = end;
     }
-    ifm_cpu_times_set_delay(times, row->delayed < 0 ? -1 : row->delayed * MS);
+    const IfmCpuDelay before = { 5 * MS, row->delayed < 0 ? -1 : 7 * MS, row->delayed < 0 ? -1 : 11 * MS };
+    const IfmCpuDelay after = { 45 * MS, row->delayed < 0 ? -1 : (7 + row->delayed) * MS,
+                                row->delayed < 0 ? -1 : (11 + row->delayed) * MS };
+    ifm_cpu_times_set_delay(times, &before, &after);
     json_auto_t *json = ifm_cpu_times_to_json(times, samples, row->n_threads);
     g_assert_cmpstr(ifm_member_text(json, "cpu"), ==, row->cpu);
     g_assert_cmpint(ifm_member_text(json, "why") != NULL, ==, row->cpu == NULL);

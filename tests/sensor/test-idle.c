@@ -211,7 +211,7 @@ static const struct
     { "{\"steal_ratio\": 0.2, \"cores_others_ratio\": 0.01}", FALSE, 4, "the hypervisor took 20 % of the processors" },
     { "{\"throttled_ratio\": 0.1}", FALSE, 2, "the control group's quota held tasks up for 10 % of the time" },
     { "{\"others_ratio\": 0.0, \"runs\": {\"waited_ratio\": 0.5}}", FALSE, 10,
-      "the runs waited 50 % of their time for a processor" },
+      "the measurement waited 50 % of the time for a processor" },
     { "{\"others_ratio\": 0.0, \"runs\": {\"waited_ratio\": 0.5}}", TRUE, 0, NULL }, /* beside a load they do */
 };
 
