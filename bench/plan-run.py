@@ -19,6 +19,8 @@ AIM, MOST_OFF = 0.95, 0.05
 DEVICES = ["--device", "CPU=openvino:CPU@1", "--device", "ORT=onnxruntime:CPU@0"]
 SIZES = peers.usual(["5000,10000", "10000,50000", "3000,30000"], ["5000,10000"])
 
+FEW = ["--warmup", "1", "--runs", "3", "--set", "sizes=[{nodes: 2000, edges: [4000]}, {nodes: 5000, edges: [10000]}]"]
+
 
 def tell(run):
     """One size: a line of what it attained and one of the prediction. Returns whether it is well."""
@@ -45,7 +47,7 @@ def main():
     command, options = os.environ.get("INFEROMETER", "build/inferometer"), sys.argv[1:]
     with tempfile.TemporaryDirectory() as temporary:
         folder = options.pop(0) if options and not options[0].startswith("-") else temporary
-        subprocess.run([command, "study", "run", "gnn-plan", "--quiet", "-o", folder, *DEVICES, *peers.usual([], ["--warmup", "1", "--runs", "3"])], check=True, stdout=subprocess.DEVNULL)
+        subprocess.run([command, "study", "run", "gnn-plan", "--quiet", "-o", folder, *DEVICES, *peers.usual([], FEW)], check=True, stdout=subprocess.DEVNULL)
         sizes = [] if "--size" in options else [word for size in SIZES for word in ("--size", size)]
         ran = subprocess.run([command, "run", "gnn-plan", "-o", folder, *sizes, "--pilot", peers.usual("8s", "1s"), *peers.usual([], ["--repetitions", "1"]), "--bound", "--verify", "--quiet", "--json", "-", *options],
                              stdout=subprocess.PIPE, check=False)
