@@ -89,6 +89,8 @@ def learn(program, folder):
     """From what studies measured here, or, in a quick run, from a few kernels."""
     rows = pathlib.Path("out/kernels-quick/kernels.csv")
     if peers.QUICK:
+        rows = pathlib.Path("out/kernels-few/kernels.csv")  # as predict-quality leaves it
+    if peers.QUICK and not rows.exists():
         rows = pathlib.Path(folder, "few", "kernels.csv")
         subprocess.run([program, "study", "run", "bench/data/kernels-few.yaml", "-q", "-o", rows.parent], stdout=subprocess.DEVNULL,
                        check=True)
