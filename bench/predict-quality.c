@@ -79,9 +79,8 @@ static gboolean check(const GPtrArray *errors, const Bound *bound)
                           : is_median ? MAX(bound->bound, floor / 2)
                                       : bound->bound;
     const gboolean is_behind = is_mean && line != NULL && figure > line->mape;
-    const gboolean kept = covers                                 ? figure >= bound->bound && figure <= 0.95
-                          : g_str_equal(bound->metric, "within") ? figure >= bound->bound
-                                                                 : figure <= within && !is_behind;
+    const gboolean is_least = covers || g_str_equal(bound->metric, "within");
+    const gboolean kept = is_least ? figure >= bound->bound && (!covers || figure <= 0.95) : figure <= within && !is_behind;
     g_autofree char *noise = isnan(error->noise) ? g_strdup("") : g_strdup_printf(", noise %.1f %%", 100 * error->noise);
     printf("%-60s %-9s %-8s %5.1f %% of %4d rows (bound %.0f %%%s): %s;", bound->protocol, bound->part, bound->metric,
            100 * figure, (int)error->n, 100 * bound->bound, noise, kept ? "kept" : "MISSED");

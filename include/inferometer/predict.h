@@ -81,11 +81,11 @@ typedef struct
     double competitors;
 } IfmLoadState;
 
-/** IfmLearnNoise: how far visits of one kernel without load are apart, at the machine's median speed. @mean, @median: of |a
- * / b - 1| over pairs of visits; NaN without pairs. @small: below IFM_LEARN_SMALL_NS, @large: from there on. Times are put
- * to the speed that the machine had in the median visit, where copies of memory beside the visits show it: they go as
- * @copy_bytes_per_s to @exponent.
- * @mean_as_measured: without that. All three are 0 where times are as measured. */
+/** IfmLearnNoise: how far visits of one kernel without load are apart, at the machine's median speed.
+ * @mean, @median: of |a / b - 1| over pairs of visits; NaN without pairs. @small: below IFM_LEARN_SMALL_NS, @large: from
+ * there on
+ * @exponent: times go as what a copy of memory got beside them, @copy_bytes_per_s in the median visit, to it
+ * @mean_as_measured: the mean without that. All three are 0 where times are as measured. */
 typedef struct
 {
     gint64 n_pairs;

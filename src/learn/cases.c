@@ -62,6 +62,12 @@ static gboolean is_disturbed(const IfmKernelSample *sample)
     return sample->disturbed > 0;
 }
 
+/* Whether it shows what a kernel takes without load. */
+static gboolean is_idle(const IfmKernelSample *sample, gboolean allow_disturbed)
+{
+    return !is_loaded(sample) && (allow_disturbed || !is_disturbed(sample));
+}
+
 /* Of a machine that is described: kernels of two are two. */
 static const char *place_of(const IfmKernelSample *sample)
 {
@@ -136,9 +142,9 @@ static void idle_find(Idle *idle, const IfmKernelSamples *samples, gboolean allo
     for (gsize i = 0; i < ifm_kernel_samples_n(samples); i++)
     {
         const IfmKernelSample *sample = ifm_kernel_samples_at(samples, i);
-        const double factor = learn_speed_factor(speed, sample);
-        if (is_loaded(sample) || (is_disturbed(sample) && !allow_disturbed))
+        if (!is_idle(sample, allow_disturbed))
             continue;
+        const double factor = learn_speed_factor(speed, sample);
         add_to(idle->means, kernel_key(sample), sample->latency_ms);
         add_to(idle->factors, kernel_key(sample), factor);
         if (!isfinite(sample->visit))
@@ -303,8 +309,7 @@ static void sum_up_noise(IfmLearnNoise *noise, const Differences *differences, c
 static char *speed_visit(const IfmKernelSample *sample, double *latency, gpointer user)
 {
     *latency = target_of(sample);
-    const gboolean used = !is_loaded(sample) && *latency > 0 && (!is_disturbed(sample) || GPOINTER_TO_INT(user));
-    return used ? kernel_key(sample) : NULL;
+    return *latency > 0 && is_idle(sample, GPOINTER_TO_INT(user)) ? kernel_key(sample) : NULL;
 }
 
 /* Kernels that were measured under load show without load, too, that no load is no slow-down. */

@@ -302,8 +302,6 @@ void learn_fill_row(const IfmLatencyModel *model, const IfmKernelSample *sample,
 /* --- loads --------------------------------------------------------------------------------------------------------------
  */
 
-#define COPY_RATE "copy_bytes_per_s"
-
 double learn_taken(const IfmLoadState *load)
 {
     const double n = load->competitors > 0 ? load->competitors : 1;
@@ -329,7 +327,7 @@ int learn_load_direction(const char *name)
 {
     if (g_str_equal(name, "effective_load") || g_str_equal(name, "other_load"))
         return 1;
-    return g_str_equal(name, IFM_SAMPLE_BEFORE_PREFIX COPY_RATE) ? -1 : 0;
+    return g_str_equal(name, IFM_SAMPLE_BEFORE_PREFIX LEARN_COPY_RATE) ? -1 : 0;
 }
 
 /* How busy processors are, and how many tasks wait, is the load's share and its competitors: of those no column is learnt

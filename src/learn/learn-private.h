@@ -137,6 +137,9 @@ typedef struct
     double exponent, copy_bytes_per_s, least, most;
 } LearnSpeed;
 
+/* The name of that metric. */
+#define LEARN_COPY_RATE "copy_bytes_per_s"
+
 /* LearnSpeedVisit: @latency: (out) of a visit without load, in any unit    Returns: (transfer full) the kernel; NULL: it is
  * not to be looked at */
 typedef char *(*LearnSpeedVisit)(const IfmKernelSample *sample, double *latency, gpointer user);

@@ -3,8 +3,6 @@
 
 #include "learn-private.h"
 
-#define COPY_RATE "copy_bytes_per_s"
-
 enum
 {
     LEAST_KERNELS = 10, /* of each half, with several visits */
@@ -56,7 +54,8 @@ static double copy_of(const LearnSpeed *speed, const IfmKernelSample *sample)
 
 static void find_places(LearnSpeed *speed, const char *const *names)
 {
-    static const char *const columns[] = { IFM_SAMPLE_BEFORE_PREFIX COPY_RATE, IFM_SAMPLE_DURING_PREFIX COPY_RATE };
+    static const char *const columns[] = { IFM_SAMPLE_BEFORE_PREFIX LEARN_COPY_RATE,
+                                           IFM_SAMPLE_DURING_PREFIX LEARN_COPY_RATE };
     for (gsize k = 0; k < G_N_ELEMENTS(speed->places); k++)
     {
         speed->places[k] = -1;

@@ -341,13 +341,16 @@ static void loop_main(void *user)
     else if (warm_up(loop))
     {
         IfmCpuDelay begin, end;
-        ifm_cpu_delay_read(&begin);
+        if (loop->cpu != NULL)
+            ifm_cpu_delay_read(&begin);
         loop->window_begin_us = g_get_real_time();
         measure(loop);
         loop->window_end_us = g_get_real_time();
-        ifm_cpu_delay_read(&end);
         if (loop->cpu != NULL)
+        {
+            ifm_cpu_delay_read(&end);
             ifm_cpu_times_set_delay(loop->cpu, &begin, &end);
+        }
     }
     if (!was_given_up(loop) && loop->error == NULL && loop->samples.array->len > 0)
         verify(loop);

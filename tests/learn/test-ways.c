@@ -80,6 +80,15 @@ static void add_speed_visit(IfmKernelSamples *samples, const Speeds *speeds, int
     ifm_kernel_samples_add(samples, &sample);
 }
 
+static IfmKernelSamples *speed_samples(const Speeds *speeds, const char *const *names, guint32 seed)
+{
+    IfmKernelSamples *samples = ifm_kernel_samples_new(names);
+    g_autoptr(GRand) random = g_rand_new_with_seed(seed);
+    for (int k = 0; k < 3 * speeds->n_kernels; k++)
+        add_speed_visit(samples, speeds, k / 3, k % 3 + 1, random);
+    return samples;
+}
+
 static void check_noise(const IfmLearnNoise *noise, const Speeds *speeds)
 {
     g_assert_cmpint(noise->n_pairs, ==, 3 * speeds->n_kernels);
@@ -98,11 +107,8 @@ static void check_noise(const IfmLearnNoise *noise, const Speeds *speeds)
 static void check_speed(const Speeds *speeds, guint32 seed)
 {
     static const char *const names[] = { "metric:before:copy_bytes_per_s", "metric:during:copy_bytes_per_s", NULL };
-    g_autoptr(IfmKernelSamples) samples = ifm_kernel_samples_new(names);
-    g_autoptr(GRand) random = g_rand_new_with_seed(seed);
+    g_autoptr(IfmKernelSamples) samples = speed_samples(speeds, names, seed);
     g_auto(LearnCases) cases = { 0 };
-    for (int k = 0; k < 3 * speeds->n_kernels; k++)
-        add_speed_visit(samples, speeds, k / 3, k % 3 + 1, random);
     g_assert_true(learn_cases_init(&cases, samples, &(const IfmLearnOptions){ 0 }, NULL));
     check_noise(&cases.noise, speeds);
     for (guint k = 0; k < cases.cases->len; k++)
@@ -139,11 +145,8 @@ static void test_held_up(void)
 {
     static const char *const names[] = { "metric:before:copy_bytes_per_s", NULL };
     const Speeds speeds = { .exponent = -0.9, .n_kernels = 40 };
-    g_autoptr(IfmKernelSamples) samples = ifm_kernel_samples_new(names);
-    g_autoptr(GRand) random = g_rand_new_with_seed(3);
+    g_autoptr(IfmKernelSamples) samples = speed_samples(&speeds, names, 3);
     g_auto(LearnCases) cases = { 0 };
-    for (int k = 0; k < 3 * speeds.n_kernels; k++)
-        add_speed_visit(samples, &speeds, k / 3, k % 3 + 1, random);
     IfmKernelSample sample;
     ifm_kernel_sample_init(&sample);
     sample.kernel_id = "one";
