@@ -16,36 +16,13 @@ double learn_quantile(double *values, gsize n, double p)
     return ifm_quantile(values, n, p);
 }
 
-/* Visits: the rows of a case. @latencies, @targets, @idles, @ratios, @measured: double, of one visit each, the first three
- * at the machine's median speed. @measured: @latencies without that; under load @idles without it */
+/* Visit: a row of a case. @latency, @target, @idle: ms at the machine's median speed    @measured: @latency without that;
+ * under load @idle without it    @ratio: under load to none */
 typedef struct
 {
-    GArray *rows; /* const IfmKernelSample* */
-    GArray *latencies, *targets, *idles, *ratios, *measured;
-} Visits;
-
-static void visits_free(Visits *visits)
-{
-    g_array_unref(visits->rows);
-    g_array_unref(visits->latencies);
-    g_array_unref(visits->targets);
-    g_array_unref(visits->idles);
-    g_array_unref(visits->ratios);
-    g_array_unref(visits->measured);
-    g_free(visits);
-}
-
-static Visits *visits_new(void)
-{
-    Visits *visits = g_new0(Visits, 1);
-    visits->rows = g_array_new(FALSE, FALSE, sizeof(const IfmKernelSample *));
-    visits->latencies = g_array_new(FALSE, FALSE, sizeof(double));
-    visits->targets = g_array_new(FALSE, FALSE, sizeof(double));
-    visits->idles = g_array_new(FALSE, FALSE, sizeof(double));
-    visits->ratios = g_array_new(FALSE, FALSE, sizeof(double));
-    visits->measured = g_array_new(FALSE, FALSE, sizeof(double));
-    return visits;
-}
+    const IfmKernelSample *row;
+    double latency, target, idle, measured, ratio;
+} Visit;
 
 static double threads_of(const IfmKernelSample *sample)
 {
@@ -184,30 +161,43 @@ static double target_of(const IfmKernelSample *sample)
 }
 
 /* @idle_ms: what it takes without load    @factor: that puts this to the machine's median speed */
-static void add_visit(Visits *visits, const IfmKernelSample *sample, double idle_ms, double factor)
+static void add_visit(GArray *visits, const IfmKernelSample *sample, double idle_ms, double factor)
 {
-    const double wall = wall_of(sample), latency = factor * wall, target = factor * target_of(sample);
-    const double measured = is_loaded(sample) ? idle_ms : wall, idle = factor * idle_ms;
-    const double ratio = sample->latency_ms / idle_ms;
-    g_array_append_val(visits->rows, sample);
-    g_array_append_val(visits->latencies, latency);
-    g_array_append_val(visits->targets, target);
-    g_array_append_val(visits->idles, idle);
-    g_array_append_val(visits->ratios, ratio);
-    g_array_append_val(visits->measured, measured);
+    const double wall = wall_of(sample);
+    const Visit visit = { .row = sample,
+                          .latency = factor * wall,
+                          .target = factor * target_of(sample),
+                          .idle = factor * idle_ms,
+                          .measured = is_loaded(sample) ? idle_ms : wall,
+                          .ratio = sample->latency_ms / idle_ms };
+    g_array_append_val(visits, visit);
+}
+
+static const Visit *visit_at(const GArray *visits, guint i)
+{
+    return &g_array_index(visits, Visit, i);
+}
+
+/* @offset: of a number of Visit */
+static double median_over(const GArray *visits, gsize offset)
+{
+    g_autofree double *values = g_new(double, visits->len + 1);
+    for (guint i = 0; i < visits->len; i++)
+        values[i] = G_STRUCT_MEMBER(double, visit_at(visits, i), offset);
+    return learn_quantile(values, visits->len, 0.5);
 }
 
 /* --- one case -----------------------------------------------------------------------------------------------------------
  */
 
-static double *mean_metrics(const Visits *visits, gsize n)
+static double *mean_metrics(const GArray *visits, gsize n)
 {
     double *means = g_new0(double, n + 1);
-    for (guint i = 0; i < visits->rows->len; i++)
+    for (guint i = 0; i < visits->len; i++)
     {
-        const IfmKernelSample *sample = g_array_index(visits->rows, const IfmKernelSample *, i);
+        const double *metrics = visit_at(visits, i)->row->metrics;
         for (gsize k = 0; k < n; k++)
-            means[k] += (sample->metrics != NULL ? sample->metrics[k] : (double)NAN) / visits->rows->len;
+            means[k] += (metrics != NULL ? metrics[k] : (double)NAN) / visits->len;
     }
     return means;
 }
@@ -219,22 +209,18 @@ typedef struct
     GArray *all, *measured, *sizes;
 } Differences;
 
-static double difference_of(const GArray *values, guint i, guint k)
+static void find_difference(LearnCase *one, const GArray *visits, const Differences *differences)
 {
-    return fabs(g_array_index(values, double, i) / g_array_index(values, double, k) - 1);
-}
-
-static void find_difference(LearnCase *one, const Visits *visits, const Differences *differences)
-{
-    for (guint i = 0; i < visits->rows->len; i++)
-        for (guint k = i + 1; k < visits->rows->len; k++)
+    for (guint i = 0; i < visits->len; i++)
+        for (guint k = i + 1; k < visits->len; k++)
         {
-            const double difference = difference_of(one->loaded ? visits->ratios : visits->latencies, i, k);
+            const Visit *a = visit_at(visits, i), *b = visit_at(visits, k);
+            const double measured = fabs(a->measured / b->measured - 1),
+                         difference = fabs((one->loaded ? a->ratio / b->ratio : a->latency / b->latency) - 1);
             one->difference += difference;
             one->n_pairs++;
             if (one->loaded)
                 continue;
-            const double measured = difference_of(visits->measured, i, k);
             g_array_append_val(differences->all, difference);
             g_array_append_val(differences->measured, measured);
             g_array_append_val(differences->sizes, one->latency_ns);
@@ -242,10 +228,10 @@ static void find_difference(LearnCase *one, const Visits *visits, const Differen
     one->difference = one->n_pairs > 0 ? one->difference / (double)one->n_pairs : (double)NAN;
 }
 
-static void make_case(LearnCases *cases, const Visits *visits, gsize n_metrics, GHashTable *configurations,
+static void make_case(LearnCases *cases, const GArray *visits, gsize n_metrics, GHashTable *configurations,
                       const Differences *differences)
 {
-    LearnCase one = { .sample = *g_array_index(visits->rows, const IfmKernelSample *, 0) };
+    LearnCase one = { .sample = *visit_at(visits, 0)->row };
     const IfmKernelSample *sample = &one.sample;
     double *metrics = mean_metrics(visits, n_metrics);
     const char *configuration = sample->configuration != NULL ? sample->configuration : sample->kernel_id;
@@ -254,11 +240,12 @@ static void make_case(LearnCases *cases, const Visits *visits, gsize n_metrics, 
     one.sample.metrics = metrics;
     one.sample.threads = threads_of(sample);
     one.loaded = is_loaded(sample);
-    one.idle_ns = NS_PER_MS * median_of(visits->idles);
-    one.slow_down = one.loaded ? median_of(visits->ratios) : 1;
-    one.latency_ns = one.loaded ? one.idle_ns * one.slow_down : NS_PER_MS * median_of(visits->latencies);
-    one.measured_ns = NS_PER_MS * median_of(visits->measured) * one.slow_down;
-    one.target_ns = one.loaded ? one.latency_ns : NS_PER_MS * median_of(visits->targets);
+    one.idle_ns = NS_PER_MS * median_over(visits, G_STRUCT_OFFSET(Visit, idle));
+    one.slow_down = one.loaded ? median_over(visits, G_STRUCT_OFFSET(Visit, ratio)) : 1;
+    one.latency_ns =
+        one.loaded ? one.idle_ns * one.slow_down : NS_PER_MS * median_over(visits, G_STRUCT_OFFSET(Visit, latency));
+    one.measured_ns = NS_PER_MS * median_over(visits, G_STRUCT_OFFSET(Visit, measured)) * one.slow_down;
+    one.target_ns = one.loaded ? one.latency_ns : NS_PER_MS * median_over(visits, G_STRUCT_OFFSET(Visit, target));
     if (one.loaded && sample->load_cores == IFM_LOAD_CORES_SAME)
         one.same = sample->load_level;
     else if (one.loaded) /* on cores of its own it may be short of what it asks for */
@@ -348,7 +335,7 @@ static void find_metrics(LearnCases *cases, const char *const *names)
 gboolean learn_cases_init(LearnCases *cases, const IfmKernelSamples *samples, const IfmLearnOptions *options,
                           GError **error)
 {
-    g_autoptr(GPtrArray) groups = g_ptr_array_new_with_free_func((GDestroyNotify)visits_free);
+    g_autoptr(GPtrArray) groups = g_ptr_array_new_with_free_func((GDestroyNotify)g_array_unref);
     g_autoptr(GHashTable) by_key = g_hash_table_new_full(g_str_hash, g_str_equal, g_free, NULL);
     g_autoptr(GHashTable) configurations = g_hash_table_new(g_str_hash, g_str_equal);
     g_auto(Idle) idle;
@@ -388,9 +375,9 @@ gboolean learn_cases_init(LearnCases *cases, const IfmKernelSamples *samples, co
         cases->n_rows++;
         cases->n_disturbed += is_disturbed(sample);
         char *key = case_key(sample);
-        Visits *visits = g_hash_table_lookup(by_key, key);
+        GArray *visits = g_hash_table_lookup(by_key, key);
         if (visits == NULL)
-            g_ptr_array_add(groups, visits = visits_new());
+            g_ptr_array_add(groups, visits = g_array_new(FALSE, FALSE, sizeof(Visit)));
         g_hash_table_insert(by_key, key, visits);
         const double of_idle = is_loaded(sample) ? idle_median(idle.factors, sample) : learn_speed_factor(&speed, sample);
         add_visit(visits, sample, idle_ms, isfinite(of_idle) ? of_idle : 1);

@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include <base/fields.h>
+#include <base/statistics.h>
 #include <learn/learn.h>
 
 #include "kind-kernels.h"
@@ -136,42 +137,72 @@ static const char *most_of(const GArray *left_out, const Until *until)
     return most;
 }
 
-/* Of the models' own kernels, which are the same in each round. */
-static IfmRoundRow row_of(const GArray *left_out, const Until *until)
+/* |predicted / measured - 1| of the models' own kernels, which are the same in each round and in one order. */
+static GArray *list_own_errors(const GArray *left_out)
+{
+    GArray *errors = g_array_new(FALSE, FALSE, sizeof(double));
+    for (guint i = 0; i < left_out->len; i++)
+    {
+        const IfmLearnLeftOut *one = &g_array_index(left_out, IfmLearnLeftOut, i);
+        const double error = fabs(one->predicted_ns / one->measured_ns - 1);
+        if (one->of_model)
+            g_array_append_val(errors, error);
+    }
+    return errors;
+}
+
+static IfmRoundRow row_of(const GArray *left_out, const Until *until, const GArray *own)
 {
     IfmRoundRow row = { .round = until->round, .most = most_of(left_out, until) };
-    double missed = 0, measured = 0, sum = 0;
-    gsize n = 0;
+    double missed = 0, measured = 0;
     for (guint i = 0; i < left_out->len; i++)
     {
         const IfmLearnLeftOut *one = &g_array_index(left_out, IfmLearnLeftOut, i);
         row.n_kernels += round_of(until, one->kernel_id) <= until->round;
-        if (!one->of_model)
-            continue;
-        n++;
-        sum += fabs(one->predicted_ns / one->measured_ns - 1);
-        missed += fabs(one->predicted_ns - one->measured_ns);
-        measured += one->measured_ns;
+        missed += one->of_model ? fabs(one->predicted_ns - one->measured_ns) : 0;
+        measured += one->of_model ? one->measured_ns : 0;
     }
-    row.mape = n > 0 ? sum / (double)n : (double)NAN;
+    row.mape = own->len > 0 ? ifm_mean((const double *)(const void *)own->data, own->len) : (double)NAN;
     row.weighted = measured > 0 ? missed / measured : (double)NAN;
     return row;
 }
 
-GArray *ifm_kernel_round_rows(const IfmStudyTables *points, const IfmKernelSamples *samples)
+/* Kernel by kernel. */
+static void compare_to_first(IfmRoundRow *row, const GArray *own, const GArray *first)
+{
+    g_autofree double *changes = g_new(double, own->len + 1);
+    for (guint i = 0; i < own->len; i++)
+        changes[i] = g_array_index(own, double, i) - g_array_index(first, double, i);
+    row->change = own != first ? ifm_mean_interval(changes, own->len, 0.95, &row->change_interval) : (double)NAN;
+    if (isnan(row->change))
+        row->change_interval = (IfmInterval){ (double)NAN, (double)NAN };
+}
+
+GArray *ifm_kernel_round_rows(const IfmStudyTables *points, const IfmKernelSamples *samples, GError **error)
 {
     const IfmLearnOptions options = { .seed = 1, .threads = 1 };
-    GArray *rows = g_array_new(FALSE, FALSE, sizeof(IfmRoundRow));
+    g_autoptr(GArray) rows = g_array_new(FALSE, FALSE, sizeof(IfmRoundRow)), first = NULL;
     gint64 last;
     g_autoptr(GHashTable) rounds = list_rounds(points, &last);
     for (gint64 round = 1; last > 1 && round <= last; round++)
     {
         Until until = { rounds, round };
-        g_autoptr(GArray) left_out = ifm_learn_left_out(samples, &options, was_known, &until, NULL);
+        GError *trouble = NULL;
+        g_autoptr(GArray) left_out = ifm_learn_left_out(samples, &options, was_known, &until, &trouble);
+        if (left_out == NULL && !g_error_matches(trouble, IFM_ERROR, IFM_ERROR_INVALID))
+        {
+            g_propagate_error(error, trouble);
+            return NULL;
+        }
+        g_clear_error(&trouble);
         if (left_out == NULL)
             continue;
-        const IfmRoundRow row = row_of(left_out, &until);
+        g_autoptr(GArray) own = list_own_errors(left_out);
+        IfmRoundRow row = row_of(left_out, &until, own);
+        if (first == NULL)
+            first = g_array_ref(own);
+        compare_to_first(&row, own, first);
         g_array_append_val(rows, row);
     }
-    return rows;
+    return g_steal_pointer(&rows);
 }

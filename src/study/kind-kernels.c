@@ -43,10 +43,7 @@ typedef struct
     GPtrArray *query_texts; /* char* "NAME=PROMQL", NULL-terminated */
     char *level;            /* of the optimisation of the models' graphs; NULL until they were looked for */
     gint64 cache_bytes;     /* of the last level; 0: not read yet */
-    GPtrArray *kernels;     /* StudyKernel*, round by round; NULL until they were looked for */
-    GHashTable *known;      /* digest -> StudyKernel* of these */
-    guint n_own;            /* of @kernels: those of the models, which come first */
-    gint64 round;           /* the last that was chosen */
+    StudyKernelSet set;     /* its kernels: NULL until they were looked for */
     GError *error;          /* why there are none */
 } KernelAxes;
 
@@ -114,14 +111,6 @@ static void held_out_free(HeldOut *model)
     g_free(model);
 }
 
-void study_kernel_free(StudyKernel *kernel)
-{
-    ifm_kernel_record_free(kernel->record);
-    g_free(kernel->families);
-    g_free(kernel->shape);
-    ifm_record_free(kernel, study_kernel_fields);
-}
-
 /* The members that no field has. */
 static void clear(IfmStudy *study)
 {
@@ -132,8 +121,7 @@ static void clear(IfmStudy *study)
     g_ptr_array_unref(axes->held_out);
     g_array_unref(axes->stress);
     g_ptr_array_unref(axes->query_texts);
-    g_clear_pointer(&axes->kernels, g_ptr_array_unref);
-    g_clear_pointer(&axes->known, g_hash_table_unref);
+    study_kernel_set_clear(&axes->set);
     g_free(axes->level);
     g_clear_error(&axes->error);
 }
@@ -259,39 +247,6 @@ static gboolean read_axes(IfmStudy *study, StudyText *text, GError **error)
 /* --- kernels ------------------------------------------------------------------------------------------------------------
  */
 
-static StudyKernel *add_kernel(KernelAxes *axes, const IfmKernelRecord *record, const char *base)
-{
-    StudyKernel *kernel = g_new0(StudyKernel, 1);
-    kernel->record = ifm_kernel_record_copy(record);
-    g_ptr_array_set_size(kernel->record->covers, 0); /* of one model: no part of what is measured */
-    g_array_set_size(kernel->record->depends, 0);
-    ifm_record_set_text(&kernel->record->node, "");
-    kernel->json = ifm_kernel_record_to_json(kernel->record);
-    kernel->id = ifm_kernel_record_stem(kernel->record);
-    kernel->base = g_strdup(base != NULL ? base : kernel->id);
-    kernel->models = g_strdup("");
-    kernel->round = axes->round;
-    g_ptr_array_add(axes->kernels, kernel);
-    g_hash_table_insert(axes->known, kernel->record->digest, kernel);
-    return kernel;
-}
-
-/* Whether it is the last of the models of a kernel: they are added in their order. */
-static gboolean is_last(const char *models, const char *name)
-{
-    const char *last = strrchr(models, ';');
-    return g_str_equal(last != NULL ? last + 1 : models, name);
-}
-
-static gboolean can_measure(const IfmKernelRecord *record)
-{
-    g_autoptr(IfmModel) model = NULL;
-    if (ifm_kernel_record_moves(record))
-        return FALSE; /* alone it copies; in a model it costs what any node does */
-    g_autoptr(IfmAnalysis) analysis = ifm_kernel_analyse(record, &model, NULL);
-    return analysis != NULL;
-}
-
 static IfmKernelRecords *records_of(const IfmStudy *study, const char *asked, GError **error)
 {
     const KernelAxes *axes = study->own;
@@ -308,104 +263,37 @@ static gboolean add_models(IfmStudy *study, KernelAxes *axes, GError **error)
         if (records == NULL)
             return FALSE;
         ifm_record_set_text(&axes->level, records->level);
-        for (guint k = 0; k < records->kernels->len; k++)
-        {
-            const IfmKernelRecord *record = records->kernels->pdata[k];
-            StudyKernel *kernel = g_hash_table_lookup(axes->known, record->digest);
-            if (kernel == NULL && can_measure(record))
-                kernel = add_kernel(axes, record, NULL);
-            if (kernel == NULL || is_last(kernel->models, axes->models->pdata[i]))
-                continue;
-            char *models = g_strconcat(kernel->models, *kernel->models != '\0' ? ";" : "", axes->models->pdata[i], NULL);
-            g_free(kernel->models);
-            kernel->models = models;
-        }
+        study_kernel_set_add(&axes->set, axes->models->pdata[i], records);
     }
     return TRUE;
 }
 
-#define MAX_TRIES 20
-
-/* Around these in turn, so that each has about as many around it. @bases: StudyKernel*    @until: so many kernels in all */
-static void add_around(KernelAxes *axes, const GPtrArray *bases, guint until, GRand *random)
-{
-    for (guint tries = 0; bases->len > 0 && tries < bases->len * MAX_TRIES && axes->kernels->len < until; tries++)
-    {
-        const StudyKernel *base = bases->pdata[tries % bases->len];
-        g_autoptr(IfmKernelRecord) other = ifm_kernel_vary(base->record, g_rand_int(random));
-        if (other != NULL && !g_hash_table_contains(axes->known, other->digest))
-            add_kernel(axes, other, base->id);
-    }
-}
-
-/* The models' own kernels of an operator; NULL: of all. (transfer container) */
-static GPtrArray *list_own(const KernelAxes *axes, const char *op_type)
-{
-    GPtrArray *own = g_ptr_array_new();
-    for (guint i = 0; i < axes->n_own; i++)
-    {
-        StudyKernel *kernel = axes->kernels->pdata[i];
-        if (op_type == NULL || g_str_equal(kernel->record->name, op_type))
-            g_ptr_array_add(own, kernel);
-    }
-    return own;
-}
-
-/* How many kernels there are once a round has its own. */
-static guint n_until(const IfmStudy *study, gint64 round)
-{
-    const KernelAxes *axes = study->own;
-    const gint64 others = MAX(axes->shapes - (gint64)axes->n_own, 0);
-    return (guint)(axes->n_own + (study->in_parts ? others : others * round / axes->rounds));
-}
-
-/* @needs: StudyNeed; what they leave, since sizes around a kernel are few, goes to all alike */
+/* @needs: (nullable) StudyNeed */
 static void add_shapes(const IfmStudy *study, const GArray *needs)
 {
     KernelAxes *axes = study->own;
-    g_autoptr(GRand) random = g_rand_new_with_seed(axes->seed + (guint32)axes->round - 1);
-    const guint until = n_until(study, axes->round), n_new = until - MIN(axes->kernels->len, until);
-    for (guint i = 0; needs != NULL && i < needs->len; i++)
-    {
-        const StudyNeed *need = &g_array_index(needs, StudyNeed, i);
-        g_autoptr(GPtrArray) own = list_own(axes, need->op_type);
-        const guint some = (guint)ceil(need->share * (double)n_new);
-        add_around(axes, own, MIN(axes->kernels->len + some, until), random);
-    }
-    g_autoptr(GPtrArray) all = list_own(axes, NULL);
-    add_around(axes, all, until, random);
-}
-
-static const StudyKernel *last_of(const KernelAxes *axes)
-{
-    return axes->kernels->pdata[axes->kernels->len - 1];
+    const gint64 others = MAX(axes->shapes - (gint64)axes->set.n_own, 0);
+    const gint64 until = axes->set.n_own + (study->in_parts ? others : others * axes->set.round / axes->rounds);
+    study_kernel_set_vary(&axes->set, (guint)until, needs, axes->seed);
 }
 
 /* Looked for once: it takes the runtime. */
 static const GPtrArray *kernels_of(IfmStudy *study)
 {
     KernelAxes *axes = study->own;
-    if (axes->kernels != NULL || study->devices->len == 0)
-        return axes->kernels;
-    axes->known = g_hash_table_new(g_str_hash, g_str_equal);
-    axes->kernels = g_ptr_array_new_with_free_func((GDestroyNotify)study_kernel_free);
-    axes->round = 1;
+    if (axes->set.kernels != NULL || study->devices->len == 0)
+        return axes->set.kernels;
+    study_kernel_set_init(&axes->set);
     gboolean good = add_models(study, axes, &axes->error);
     for (guint i = 0; good && i < axes->held_out->len; i++)
     {
         HeldOut *model = axes->held_out->pdata[i];
         good = (model->records = records_of(study, model->asked, &axes->error)) != NULL;
     }
+    study_kernel_set_seal(&axes->set, good ? (guint)axes->shapes : 0);
     if (good)
-    {
-        for (; axes->kernels->len > (guint)axes->shapes; g_ptr_array_set_size(axes->kernels, (gint)axes->kernels->len - 1))
-            g_hash_table_remove(axes->known, last_of(axes)->record->digest);
-        axes->n_own = axes->kernels->len;
         add_shapes(study, NULL);
-    }
-    else
-        g_ptr_array_set_size(axes->kernels, 0);
-    return axes->kernels;
+    return axes->set.kernels;
 }
 
 /* --- cases --------------------------------------------------------------------------------------------------------------
@@ -501,23 +389,13 @@ static void add_visit(IfmStudy *study, int phase, IfmStudyDevice *device, Visit 
     }
 }
 
-/* (transfer full) StudyKernel* of a round */
-static GPtrArray *list_round(const KernelAxes *axes, gint64 round)
-{
-    GPtrArray *kernels = g_ptr_array_new();
-    for (guint i = 0; i < axes->kernels->len; i++)
-        if (((const StudyKernel *)axes->kernels->pdata[i])->round == round)
-            g_ptr_array_add(kernels, axes->kernels->pdata[i]);
-    return kernels;
-}
-
 /* All kernels of a round once a visit, in another order each time. Which of them come under load, in each visit, is drawn
  * from those of the first round. In that whole models are measured, too: their runs are long, and one visit under load is
  * enough. */
 static void span_device(IfmStudy *study, int phase, IfmStudyDevice *device, gint64 threads, gint64 round)
 {
     const KernelAxes *axes = study->own;
-    g_autoptr(GPtrArray) kernels = list_round(axes, round);
+    g_autoptr(GPtrArray) kernels = study_kernel_set_round(&axes->set, round);
     const gsize n_loaded = round == 1 ? MIN(kernels->len, (gsize)axes->loaded) : 0;
     g_autoptr(GRand) random = g_rand_new_with_seed(axes->seed + (guint32)round - 1);
     g_autoptr(GArray) conditions = list_conditions(axes), idle = g_array_new(FALSE, FALSE, sizeof(Condition));
@@ -561,41 +439,27 @@ static void span(IfmStudy *study, int phase)
 /* --- later rounds -------------------------------------------------------------------------------------------------------
  */
 
-static void recall_kernel(KernelAxes *axes, const StudyKernel *kernel)
-{
-    const StudyKernel *base = NULL;
-    for (guint i = 0; base == NULL && i < axes->n_own; i++)
-        if (g_str_equal(((const StudyKernel *)axes->kernels->pdata[i])->id, kernel->base))
-            base = axes->kernels->pdata[i];
-    if (base == NULL || axes->kernels->len >= (guint)axes->shapes ||
-        g_hash_table_contains(axes->known, kernel->record->digest))
-        return;
-    StudyKernel *added = add_kernel(axes, kernel->record, base->id);
-    added->round = MIN(kernel->round, axes->rounds);
-    axes->round = MAX(axes->round, added->round);
-}
-
 /* A manifest of another program may hold anything: what is none is left. The first round of a store of shards has all
  * kernels, and those under load were drawn from them: all rounds are spanned anew. */
 static void recall(IfmStudy *study, const json_t *definition)
 {
     KernelAxes *axes = study->own;
     const json_t *list = json_object_get(definition, "kernels");
-    if (axes->kernels == NULL)
+    if (axes->set.kernels == NULL)
         return;
-    const guint n = axes->kernels->len;
-    for (gsize i = 0; axes->n_own > 0 && i < json_array_size(list); i++)
+    const guint n = axes->set.kernels->len;
+    for (gsize i = 0; axes->set.n_own > 0 && i < json_array_size(list); i++)
     {
         g_autoptr(StudyKernel) kernel = study_kernel_from_json(json_array_get(list, i), NULL);
         if (kernel != NULL)
-            recall_kernel(axes, kernel);
+            study_kernel_set_recall(&axes->set, kernel, (guint)axes->shapes, axes->rounds);
     }
-    if (axes->kernels->len == n)
+    if (axes->set.kernels->len == n)
         return;
     for (guint i = 0; i < study->cases->len; i++)
         clear_case(study->cases->pdata[i]);
     g_ptr_array_set_size(study->cases, 0);
-    for (gint64 round = 1; round <= axes->round; round++)
+    for (gint64 round = 1; round <= axes->set.round; round++)
         span_round(study, ((const IfmStudyDevice *)study->devices->pdata[0])->phase, round);
 }
 
@@ -603,23 +467,23 @@ static gboolean refine(IfmStudy *study, int phase, const IfmStudyTables *tables,
 {
     KernelAxes *axes = study->own;
     const IfmStudyDevice *device = study->devices->pdata[0];
-    if (device->phase != phase || axes->kernels == NULL)
+    if (device->phase != phase || axes->set.kernels == NULL)
         return TRUE;
     g_autoptr(IfmKernelSamples) samples = ifm_study_kernel_samples(tables, error);
     if (samples == NULL)
         return FALSE;
-    const guint n = axes->kernels->len;
-    const gboolean last = axes->round >= axes->rounds;
+    const guint n = axes->set.kernels->len;
+    const gboolean last = axes->set.round >= axes->rounds;
     g_autoptr(GArray) needs = last ? NULL : study_kernel_needs(samples, study->interrupted, error);
     if (!last && needs == NULL)
         return FALSE;
-    while (axes->kernels->len == n && axes->round < axes->rounds)
+    while (axes->set.kernels->len == n && axes->set.round < axes->rounds)
     {
-        axes->round++;
+        axes->set.round++;
         add_shapes(study, needs);
     }
-    if (axes->kernels->len > n)
-        span_round(study, phase, axes->round);
+    if (axes->set.kernels->len > n)
+        span_round(study, phase, axes->set.round);
     return TRUE;
 }
 
@@ -760,15 +624,6 @@ static int pace(const StudyCase *one)
 /* --- the manifest -------------------------------------------------------------------------------------------------------
  */
 
-const IfmRecordField study_kernel_fields[] = {
-    { IFM_RECORD(STRING, StudyKernel, id) },
-    { IFM_RECORD(STRING, StudyKernel, base) },
-    { IFM_RECORD(STRING, StudyKernel, models) },
-    { IFM_RECORD(INT64, StudyKernel, round), .sparse = TRUE },
-    { IFM_RECORD_AS(JSON, StudyKernel, json, "record") },
-    { NULL },
-};
-
 static const IfmRecordField definition_fields[] = {
     { IFM_RECORD(TEXTS, KernelAxes, models) },
     { IFM_RECORD(INT64, KernelAxes, rounds), .sparse = TRUE },
@@ -783,8 +638,8 @@ static json_t *definition(const IfmStudy *study)
 {
     const KernelAxes *axes = study->own;
     json_t *json = ifm_record_to_json(axes, definition_fields), *kernels = json_array(), *held_out = json_array();
-    for (guint i = 0; axes->kernels != NULL && i < axes->kernels->len; i++)
-        json_array_append_new(kernels, ifm_record_to_json(axes->kernels->pdata[i], study_kernel_fields));
+    for (guint i = 0; axes->set.kernels != NULL && i < axes->set.kernels->len; i++)
+        json_array_append_new(kernels, ifm_record_to_json(axes->set.kernels->pdata[i], study_kernel_fields));
     for (guint i = 0; i < axes->held_out->len;
          i++) /* with their kernels, so that a store predicts them without a runtime */
     {

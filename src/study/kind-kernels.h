@@ -31,6 +31,31 @@ typedef struct
  * such as IFM_ERROR_CANCELLED. @interrupted: (nullable) ends it where it is not 0 */
 GArray *study_kernel_needs(const IfmKernelSamples *samples, const gint *interrupted, GError **error);
 
+/* StudyKernelSet: the kernels of a study. @kernels: StudyKernel*, round by round    @known: digest -> one of these
+ * @n_own: of @kernels: those of models, which come first    @round: the last that was chosen; what is added is of it */
+typedef struct
+{
+    GPtrArray *kernels;
+    GHashTable *known;
+    guint n_own;
+    gint64 round;
+} StudyKernelSet;
+
+void study_kernel_set_init(StudyKernelSet *set);
+void study_kernel_set_clear(StudyKernelSet *set);
+/* study_kernel_set_add: What of a model can be measured; a kernel of several has all their names. */
+void study_kernel_set_add(StudyKernelSet *set, const char *model, const IfmKernelRecords *records);
+/* study_kernel_set_seal: These are those of models; the last are dropped where they are more than @most. */
+void study_kernel_set_seal(StudyKernelSet *set, guint most);
+/* study_kernel_set_vary: Adds kernels of sizes around the models' own until there are so many, or no more are found.
+ * @needs: (nullable) StudyNeed; what they leave, since sizes around a kernel are few, goes to all alike */
+void study_kernel_set_vary(StudyKernelSet *set, guint until, const GArray *needs, guint32 seed);
+/* study_kernel_set_round: (transfer container) StudyKernel* of that round */
+GPtrArray *study_kernel_set_round(const StudyKernelSet *set, gint64 round);
+/* study_kernel_set_recall: Adds one that was chosen before, where it is around one of the models' own, is not known, and
+ * there are fewer than @most. */
+void study_kernel_set_recall(StudyKernelSet *set, const StudyKernel *kernel, guint most, gint64 n_rounds);
+
 /* What a case of such a study was: IfmLoadKind, IfmLoadCores; the threads that the runtime used. Of one with a
  * measurement. */
 int study_load_kind_of(const IfmStudyRow *point);

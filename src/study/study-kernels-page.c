@@ -118,17 +118,38 @@ static const IfmField round_fields[] = {
     { "most", "most are", IFM_FIELD_TEXT, ROUND(most) },
     { "mape", "MAPE", IFM_FIELD_RATIO, ROUND(mape) },
     { "weighted", "time-weighted", IFM_FIELD_RATIO, ROUND(weighted) },
+    { "change", "MAPE since the first", IFM_FIELD_RATIO, ROUND(change) },
+    { "change_lower", "from", IFM_FIELD_RATIO, ROUND(change_interval.lower) },
+    { "change_upper", "to", IFM_FIELD_RATIO, ROUND(change_interval.upper) },
     { NULL },
 };
 
+/* What the last of them says. */
+static void say_rounds(IfmDocument *document, const IfmRoundRow *last)
+{
+    g_autofree char *change = ifm_say_per_cent(fabs(last->change));
+    const IfmInterval *interval = &last->change_interval;
+    if (interval->lower <= 0 && interval->upper >= 0)
+        ifm_document_text(document,
+                          "Whether kernels chosen after the first round helped is not shown: the interval holds 0.");
+    else if (isfinite(last->change))
+        ifm_document_text(document, "Kernels chosen after the first round %s the error by %s of the measured time.",
+                          last->change < 0 ? "lowered" : "raised", change);
+}
+
 static void add_rounds(IfmDocument *document, const IfmStudyTables *points, const IfmKernelSamples *samples)
 {
-    g_autoptr(GArray) rounds = ifm_kernel_round_rows(points, samples);
-    if (rounds->len == 0)
+    g_autoptr(GError) error = NULL;
+    g_autoptr(GArray) rounds = ifm_kernel_round_rows(points, samples, &error);
+    if (rounds == NULL)
+        ifm_document_note(document, "error", IFM_TONE_BAD, "whether more kernels helped is not known: %s", error->message);
+    if (rounds == NULL || rounds->len == 0)
         return;
+    const IfmRoundRow last = g_array_index(rounds, IfmRoundRow, rounds->len - 1);
     ifm_document_question(document, "Did more kernels help?", NULL);
     ifm_document_heading(document, "The models' own kernels, predicted from other configurations of the rounds until then");
     ifm_document_rows(document, "rounds", round_fields, g_steal_pointer(&rounds));
+    say_rounds(document, &last);
 }
 
 #define FAR_BELOW 0.03 /* of the time: a load that misses by more is mentioned */

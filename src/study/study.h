@@ -179,17 +179,19 @@ typedef struct
 
 /** IfmRoundRow: what the kernels until a round of a study teach. @n_kernels: until it    @most: the operator that most of
  * its own are of; borrowed from the samples; NULL: none    @mape, @weighted: IfmLearnError, of the models' own kernels,
- * each predicted from other configurations; these are the same in all rounds */
+ * each predicted from other configurations; these are the same in all rounds    @change: of @mape since the first row, with
+ * its 95 % interval, kernel by kernel; NaN in that row */
 typedef struct
 {
     gint64 round, n_kernels;
     const char *most;
-    double mape, weighted;
+    double mape, weighted, change;
+    IfmInterval change_interval;
 } IfmRoundRow;
 
 /** ifm_kernel_round_rows: (transfer full) IfmRoundRow, in order; none of a study of one round, or where nothing can be
- * learnt. @samples: of the points */
-GArray *ifm_kernel_round_rows(const IfmStudyTables *points, const IfmKernelSamples *samples);
+ * learnt. NULL with another error of ifm_learn_left_out(). @samples: of the points */
+GArray *ifm_kernel_round_rows(const IfmStudyTables *points, const IfmKernelSamples *samples, GError **error);
 
 /** IfmLoadRow: the samples beside one load, against the same kernels without it in the same visit. @achieved: mean share
  * that the load reached before them    @slow_down, @slow_down_90: median and 90th percentile of the ratio of the means */

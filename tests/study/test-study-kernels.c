@@ -390,6 +390,60 @@ static void test_needs(void)
     g_assert_error(error, IFM_ERROR, IFM_ERROR_CANCELLED);
 }
 
+/* A kernel of a model for each of @n sizes, and between each two of them @between that were chosen in the second round. The
+ * time follows the size in waves, which the first alone do not show. (transfer full) what the manifest says of them */
+static json_t *add_waves(IfmKernelSamples *samples, int n, int between)
+{
+    json_t *kernels = json_array();
+    for (int i = 0; i < n * (1 + between); i++)
+    {
+        const gboolean is_own = i % (1 + between) == 0;
+        const double size = pow(1.1, (double)i / (1 + between));
+        g_autofree char *id = g_strdup_printf("wave-%d", i);
+        IfmKernelSample sample;
+        ifm_kernel_sample_init(&sample);
+        sample.kernel_id = id;
+        sample.op_type = i % 2 == 0 ? "Conv" : "Gemm";
+        sample.models = is_own ? "one" : NULL;
+        sample.threads = sample.visit = 1;
+        sample.flop = 1e6 * size;
+        sample.input_bytes = sample.weight_bytes = sample.output_bytes = 1e4 * size;
+        sample.latency_ms = sample.median_ms = 0.1 * size * exp(0.6 * sin((double)i / (1 + between) / 1.5));
+        ifm_kernel_samples_add(samples, &sample);
+        json_array_append_new(kernels, json_pack("{s:s,s:i}", "id", id, "round", is_own ? 1 : 2));
+    }
+    return json_pack("{s:o}", "kernels", kernels);
+}
+
+/* Whether a round helped is said with an interval, kernel by kernel. */
+static void test_round_rows(void)
+{
+    for (int between = 0; between <= 8; between += 8)
+    {
+        g_autoptr(GError) error = NULL;
+        g_autoptr(IfmKernelSamples) samples = ifm_kernel_samples_new(NULL);
+        json_auto_t *definition = add_waves(samples, 40, between);
+        const IfmStudyTables points = { .definition = definition };
+        g_autoptr(GArray) rows = ifm_kernel_round_rows(&points, samples, &error);
+        g_assert_no_error(error);
+        g_assert_cmpuint(rows->len, ==, between > 0 ? 2 : 0);
+        if (between == 0)
+            continue;
+        const IfmRoundRow *row = &g_array_index(rows, IfmRoundRow, 0);
+        g_assert_true(isnan(row[0].change) && isnan(row[0].change_interval.lower));
+        g_assert_cmpint(row[0].n_kernels, ==, 40);
+        g_assert_cmpint(row[1].n_kernels, ==, 40 * 9);
+        g_assert_cmpfloat_with_epsilon(row[1].change, row[1].mape - row[0].mape, 1e-12);
+        g_assert_cmpfloat(row[1].change_interval.upper, <, 0);
+        g_assert_cmpfloat(row[1].change_interval.lower, <, row[1].change);
+        json_object_set_new(definition, "kernels", json_pack("[{s:s,s:i}]", "id", "wave-0", "round", 2));
+        g_autoptr(IfmKernelSamples) none = ifm_kernel_samples_new(NULL);
+        g_autoptr(GArray) nothing = ifm_kernel_round_rows(&points, none, &error);
+        g_assert_no_error(error);
+        g_assert_cmpuint(nothing->len, ==, 0);
+    }
+}
+
 #define SCRAPE_S 0.05
 
 /* A server that scrapes every 50 ms and has one metric; of another it has nothing. */
@@ -529,5 +583,6 @@ int main(int argc, char **argv)
     ADD("rounds", test_rounds);
     ADD("shards", test_shards);
     g_test_add_func("/study-kernels/needs", test_needs);
+    g_test_add_func("/study-kernels/round-rows", test_round_rows);
     return g_test_run();
 }
