@@ -84,13 +84,13 @@ typedef struct
 /** IfmLearnNoise: how far visits of one kernel without load are apart, at the machine's median speed.
  * @mean, @median: of |a / b - 1| over pairs of visits; NaN without pairs. @small: below IFM_LEARN_SMALL_NS, @large: from
  * there on
- * @exponent: times go as what a copy of memory got beside them, @copy_bytes_per_s in the median visit, to it
+ * @exponent: times go as what a read of memory got beside them, @read_bytes_per_s in the median visit, to it
  * @mean_as_measured: the mean without that. All three are 0 where times are as measured. */
 typedef struct
 {
     gint64 n_pairs;
     double mean, median, mean_small, mean_large;
-    double mean_as_measured, exponent, copy_bytes_per_s;
+    double mean_as_measured, exponent, read_bytes_per_s;
 } IfmLearnNoise;
 
 /** IfmLatencyModelInfo: what a model says of itself; all borrowed from it. @node_overhead_ns: of a node in a model, NaN

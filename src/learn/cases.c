@@ -289,7 +289,7 @@ static void sum_up_noise(IfmLearnNoise *noise, const Differences *differences, c
         return;
     noise->mean_as_measured = mean_difference(differences->measured, sizes, 0, (double)INFINITY);
     noise->exponent = speed->exponent;
-    noise->copy_bytes_per_s = speed->copy_bytes_per_s;
+    noise->read_bytes_per_s = speed->read_bytes_per_s;
 }
 
 /* LearnSpeedVisit. @user: whether disturbed rows are used */

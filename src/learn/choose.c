@@ -53,12 +53,40 @@ static void count(GHashTable *counts, const char *name, guint n)
     g_hash_table_insert(counts, g_strdup(name), GUINT_TO_POINTER(count_of(counts, name) + n));
 }
 
-static gboolean is_tried(const double *trials, guint i)
+/* Trial: one of a case. */
+typedef struct
+{
+    guint of; /* case */
+    const double *ns;
+} Trial;
+
+static gboolean is_tried(const double *trial)
 {
     for (int way = 0; way < LEARN_N_WAYS; way++)
-        if (isfinite(trials[i * LEARN_N_WAYS + (guint)way]))
+        if (isfinite(trial[way]))
             return TRUE;
     return FALSE;
+}
+
+/* (transfer full) Trial, of a case together; those in which none of the ways was tried are none */
+static GArray *list_trials(const LearnCases *cases, const double *trials, gsize n_sets)
+{
+    GArray *list = g_array_new(FALSE, FALSE, sizeof(Trial));
+    const gsize n = cases->cases->len;
+    for (guint i = 0; i < n; i++)
+        for (gsize set = 0; set < n_sets; set++)
+        {
+            const Trial trial = { i, trials + (set * n + i) * LEARN_N_WAYS };
+            if (is_tried(trial.ns))
+                g_array_append_val(list, trial);
+        }
+    return list;
+}
+
+/* Of a list: whether it is the first of its case. */
+static gboolean is_first(const GArray *list, guint i)
+{
+    return i == 0 || g_array_index(list, Trial, i - 1).of != g_array_index(list, Trial, i).of;
 }
 
 /* (transfer full) "Conv" of "Conv_Relu" */
@@ -67,13 +95,13 @@ static char *base_of(const char *op_type)
     return g_strndup(op_type, strcspn(op_type, "_"));
 }
 
-static void groups_init(Groups *groups, const IfmLatencyModel *model, const LearnCases *cases, const double *trials)
+static void groups_init(Groups *groups, const IfmLatencyModel *model, const LearnCases *cases, const GArray *list)
 {
     *groups = (Groups){ g_hash_table_new_full(g_str_hash, g_str_equal, g_free, NULL),
                         g_hash_table_new_full(g_str_hash, g_str_equal, g_free, NULL) };
-    for (guint i = 0; i < cases->cases->len; i++)
-        if (is_tried(trials, i))
-            count(groups->of_operator, learn_case(cases, i)->sample.op_type, 1);
+    for (guint i = 0; i < list->len; i++)
+        if (is_first(list, i))
+            count(groups->of_operator, learn_case(cases, g_array_index(list, Trial, i).of)->sample.op_type, 1);
     for (guint i = 0; i < model->operators->len; i++)
     {
         const guint n = count_of(groups->of_operator, model->operators->pdata[i]);
@@ -110,25 +138,24 @@ static double both(double a, double b)
     return a == b ? a : sqrt(a) * sqrt(b);
 }
 
-/* Of the cases [n] of a group, the mean relative error by two ways; infinite where one of them was not tried. */
-static double error_of(const LearnCases *cases, const GArray *members, const double *trials, int first, int second)
+/* Of the trials of a group, the mean relative error by two ways; infinite where one of them was not tried. */
+static double error_of(const LearnCases *cases, const GArray *members, int first, int second)
 {
     double sum = 0;
     for (guint k = 0; k < members->len; k++)
     {
-        const guint i = g_array_index(members, guint, k);
-        const double *of = trials + (gsize)i * LEARN_N_WAYS;
-        sum += fabs(both(of[first], of[second]) / learn_case(cases, i)->latency_ns - 1);
+        const Trial *trial = &g_array_index(members, Trial, k);
+        sum += fabs(both(trial->ns[first], trial->ns[second]) / learn_case(cases, trial->of)->latency_ns - 1);
     }
     return isfinite(sum) && members->len > 0 ? sum / members->len : (double)INFINITY;
 }
 
-static void choose_best(IfmOperatorChoice *choice, const LearnCases *cases, const GArray *members, const double *trials)
+static void choose_best(IfmOperatorChoice *choice, const LearnCases *cases, const GArray *members)
 {
     double errors[LEARN_N_WAYS];
     int best = -1, second = -1;
     for (int way = 0; way < LEARN_N_WAYS; way++)
-        errors[way] = error_of(cases, members, trials, way, way);
+        errors[way] = error_of(cases, members, way, way);
     for (int way = 0; way < LEARN_N_WAYS; way++)
         if (isfinite(errors[way]) && (best < 0 || errors[way] < errors[best]))
             best = way;
@@ -137,29 +164,31 @@ static void choose_best(IfmOperatorChoice *choice, const LearnCases *cases, cons
             second = way;
     if (best < 0)
         return;
-    const double pair = second >= 0 ? error_of(cases, members, trials, best, second) : (double)INFINITY;
+    const double pair = second >= 0 ? error_of(cases, members, best, second) : (double)INFINITY;
     const gboolean is_pair = pair < PAIR_GAIN * errors[best];
     choice->first = best;
     choice->second = is_pair ? second : best;
-    choice->n = members->len;
+    choice->n = 0;
+    for (guint i = 0; i < members->len; i++)
+        choice->n += is_first(members, i);
     choice->mape = is_pair ? pair : errors[best];
     choice->linear = isfinite(errors[LEARN_LINEAR]) ? errors[LEARN_LINEAR] : (double)NAN;
 }
 
-void learn_choose(IfmLatencyModel *model, const LearnCases *cases, const double *trials)
+void learn_choose(IfmLatencyModel *model, const LearnCases *cases, const double *trials, gsize n_sets)
 {
     g_auto(Groups) groups = { 0 };
+    g_autoptr(GArray) all = list_trials(cases, trials, n_sets);
     g_autoptr(GHashTable) members = g_hash_table_new_full(g_str_hash, g_str_equal, g_free, (GDestroyNotify)g_array_unref);
-    groups_init(&groups, model, cases, trials);
-    for (guint i = 0; i < cases->cases->len; i++)
+    groups_init(&groups, model, cases, all);
+    for (guint i = 0; i < all->len; i++)
     {
-        g_autofree char *group = group_of(&groups, learn_case(cases, i)->sample.op_type);
+        const Trial *trial = &g_array_index(all, Trial, i);
+        g_autofree char *group = group_of(&groups, learn_case(cases, trial->of)->sample.op_type);
         GArray *list = g_hash_table_lookup(members, group);
-        if (!is_tried(trials, i))
-            continue;
         if (list == NULL)
-            g_hash_table_insert(members, g_strdup(group), list = g_array_new(FALSE, FALSE, sizeof(guint)));
-        g_array_append_val(list, i);
+            g_hash_table_insert(members, g_strdup(group), list = g_array_new(FALSE, FALSE, sizeof(Trial)));
+        g_array_append_val(list, *trial);
     }
     for (guint i = 0; i < model->choices->len; i++)
     {
@@ -168,7 +197,7 @@ void learn_choose(IfmLatencyModel *model, const LearnCases *cases, const double 
         choice->group = group_of(&groups, choice->name);
         const GArray *list = g_hash_table_lookup(members, choice->group);
         if (list != NULL)
-            choose_best(choice, cases, list, trials);
+            choose_best(choice, cases, list);
     }
 }
 

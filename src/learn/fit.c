@@ -432,7 +432,7 @@ static gboolean fold_train(Fold *fold, const LearnCases *cases, const gboolean *
     return fold->model != NULL && (fold->between != NULL || !isfinite(fold->level));
 }
 
-/* @trials: as learn_choose() has them */
+/* @trials: one set, as learn_choose() has them */
 static void fold_try(const Fold *fold, const LearnCases *cases, const gboolean *use, const IfmLearnOptions *options,
                      double *trials)
 {
@@ -467,17 +467,22 @@ static void fold_hold_out(const Fold *fold, const LearnCases *cases, const gbool
     }
 }
 
-/* Each operator is predicted in the way that is best of those that the folds tried, all of which have it from then on. */
-static void choose(IfmLatencyModel *model, const Fold *folds, const LearnCases *cases, const gboolean *use,
-                   const IfmLearnOptions *options)
+/* Each operator is predicted in the way that is best of those that the folds tried, all of which have it from then on.
+ * @others: (nullable) folds that leave out something else; what is best of both counts */
+static void choose(IfmLatencyModel *model, const Fold *folds, const Fold *others, const LearnCases *cases,
+                   const gboolean *use, const IfmLearnOptions *options)
 {
-    const gsize n = (gsize)cases->cases->len * LEARN_N_WAYS;
-    g_autofree double *trials = g_new(double, n + 1);
-    for (gsize i = 0; i < n; i++)
+    const gsize n = (gsize)cases->cases->len * LEARN_N_WAYS, n_sets = others != NULL ? 2 : 1;
+    g_autofree double *trials = g_new(double, n_sets *n + 1);
+    for (gsize i = 0; i < n_sets * n; i++)
         trials[i] = (double)NAN;
     for (int k = 0; k < IFM_LEARN_FOLDS; k++)
+    {
         fold_try(&folds[k], cases, use, options, trials);
-    learn_choose(model, cases, trials);
+        if (others != NULL)
+            fold_try(&others[k], cases, use, options, trials + n);
+    }
+    learn_choose(model, cases, trials, n_sets);
 }
 
 /* Of the cases without load alone: ways are tried of these. */
@@ -517,7 +522,7 @@ gboolean learn_fit_folds(const LearnCases *cases, const int *of, const gboolean 
         learn_find_peaks(all, cases, use);
         learn_find_operators(all, cases, use);
         learn_choose_any(all, options);
-        choose(all, folds, cases, use, options);
+        choose(all, folds, NULL, cases, use, options);
         share_choices(all, folds);
     }
     for (int k = 0; k < IFM_LEARN_FOLDS; k++)
@@ -526,8 +531,8 @@ gboolean learn_fit_folds(const LearnCases *cases, const int *of, const gboolean 
 }
 
 /* A kernel of a model that was never seen has none of its configuration among those that were learnt from, nor of others of
- * its family, which are near it: a way that does well between neighbours may do badly there. So the ways are tried on
- * families that are left out, where the samples say enough of them, else on configurations. */
+ * its family, which are near it: a way that does well between neighbours may do badly there, and the other way round. So
+ * the ways are tried on families that are left out, too, where the samples say enough of them. */
 static gboolean choose_by_family(IfmLatencyModel *model, Fold *folds, const LearnCases *cases, const gboolean *use,
                                  const IfmLearnOptions *options, GError **error)
 {
@@ -535,7 +540,7 @@ static gboolean choose_by_family(IfmLatencyModel *model, Fold *folds, const Lear
     Fold others[IFM_LEARN_FOLDS] = { 0 };
     const gboolean good = of == NULL || folds_train_unloaded(others, of, cases, use, options, error);
     if (good)
-        choose(model, of != NULL ? others : folds, cases, use, options);
+        choose(model, folds, of != NULL ? others : NULL, cases, use, options);
     for (int k = 0; k < IFM_LEARN_FOLDS; k++)
         fold_clear(&others[k]);
     if (good)

@@ -68,7 +68,7 @@ static const IfmRecordField noise_fields[] = {
     { IFM_RECORD(DOUBLE, IfmLearnNoise, mean_large) },
     { IFM_RECORD(DOUBLE, IfmLearnNoise, mean_as_measured), .sparse = TRUE },
     { IFM_RECORD(DOUBLE, IfmLearnNoise, exponent), .sparse = TRUE },
-    { IFM_RECORD(DOUBLE, IfmLearnNoise, copy_bytes_per_s), .sparse = TRUE },
+    { IFM_RECORD(DOUBLE, IfmLearnNoise, read_bytes_per_s), .sparse = TRUE },
     { NULL },
 };
 

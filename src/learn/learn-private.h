@@ -124,21 +124,21 @@ double learn_machine_roofline_ns(const IfmMachineFeatures *place, const IfmKerne
  */
 
 /*
- * LearnSpeed: how the time of a kernel follows what a copy got of the memory just before and after it. A virtual machine
+ * LearnSpeed: how the time of a kernel follows what a read got of the memory just before and after it. A virtual machine
  * shares its memory and last cache with guests that nothing on it shows, so that visits of a kernel differ by it; times are
  * put to the speed that the machine had in the median visit. @places: of the two columns among the samples' metrics, -1:
- * there is none    @exponent: time goes as the copy's rate to it; 0: it is not known to, and times stay as they are
- * @copy_bytes_per_s: in the median visit; NaN where the exponent is 0    @least, @most: logarithms that copies count as at
+ * there is none    @exponent: time goes as the read's rate to it; 0: it is not known to, and times stay as they are
+ * @read_bytes_per_s: in the median visit; NaN where the exponent is 0    @least, @most: logarithms that reads count as at
  * least and at most: one that was held up says nothing of its kernel
  */
 typedef struct
 {
     gssize places[2];
-    double exponent, copy_bytes_per_s, least, most;
+    double exponent, read_bytes_per_s, least, most;
 } LearnSpeed;
 
 /* The name of that metric. */
-#define LEARN_COPY_RATE "copy_bytes_per_s"
+#define LEARN_READ_RATE "read_bytes_per_s"
 
 /* LearnSpeedVisit: @latency: (out) of a visit without load, in any unit    Returns: (transfer full) the kernel; NULL: it is
  * not to be looked at */
@@ -347,9 +347,9 @@ gboolean learn_way_tried(const IfmLatencyModel *model, LearnWay way, const IfmLe
 /* learn_choose_any: A way for all operators, until it is known which is best.    learn_choose: For each operator that with
  * the least mean relative error; or the two best, whose logarithms' mean is used, where that is clearly better. Operators
  * with fewer than 20 cases are one group with those that begin alike, or with all others.
- * @trials: [cases x LEARN_N_WAYS] ns as predicted by a model that was not trained on the case; NaN: not at all */
+ * @trials: [n_sets x cases x LEARN_N_WAYS] ns as predicted by a model that was not trained on the case; NaN: not at all */
 void learn_choose_any(IfmLatencyModel *model, const IfmLearnOptions *options);
-void learn_choose(IfmLatencyModel *model, const LearnCases *cases, const double *trials);
+void learn_choose(IfmLatencyModel *model, const LearnCases *cases, const double *trials, gsize n_sets);
 /* learn_choice: of an operator; NULL: it has none.    learn_choice_ns: as learn_way_ns()    learn_choices_check: whether
  * the model has what they need. FALSE with IFM_ERROR_INVALID.    learn_choices_trim: Frees what none of them needs. */
 const IfmOperatorChoice *learn_choice(const IfmLatencyModel *model, const char *op_type);

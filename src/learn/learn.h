@@ -85,7 +85,7 @@ void ifm_kernel_sample_init(IfmKernelSample *sample);
 void ifm_kernel_sample_describe(IfmKernelSample *sample, const IfmKernelRecord *record);
 
 /** A metric's column is "metric:before:NAME" (the window before the kernel, which is learnt from) or "metric:during:NAME",
- * of which what a copy got at its end alone is used. */
+ * of which what a read got at its end alone is used. */
 #define IFM_SAMPLE_METRIC_PREFIX "metric:"
 #define IFM_SAMPLE_BEFORE_PREFIX "metric:before:"
 #define IFM_SAMPLE_DURING_PREFIX "metric:during:"

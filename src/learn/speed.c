@@ -9,12 +9,12 @@ enum
     N_HALVES = 2,
 };
 #define LEAST_T 3    /* standard errors that an exponent is below 0, in each half */
-#define COUNTED 0.02 /* of the copies at either end count as the ones next to them */
+#define COUNTED 0.02 /* of the reads at either end count as the ones next to them */
 
-/* Visit: logarithms of what a copy got, and of what the kernel took. */
+/* Visit: logarithms of what a read got, and of what the kernel took. */
 typedef struct
 {
-    double copy, latency;
+    double read, latency;
 } Visit;
 
 /* Kernel: with one number of threads. @number: of those of its name, in the order in which they come first */
@@ -31,7 +31,7 @@ static void kernel_free(Kernel *kernel)
 }
 
 /* Half: every other name. @product, @square, @latency: sums over visits, of differences from the kernel's means: of both,
- * of copies squared, of times squared    @n_free: visits less kernels */
+ * of reads squared, of times squared    @n_free: visits less kernels */
 typedef struct
 {
     GPtrArray *kernels; /* GArray* of Visit; borrowed */
@@ -40,7 +40,7 @@ typedef struct
 } Half;
 
 /* The mean of the windows that have it; NaN: none has. */
-static double copy_of(const LearnSpeed *speed, const IfmKernelSample *sample)
+static double read_of(const LearnSpeed *speed, const IfmKernelSample *sample)
 {
     double sum = 0, n = 0;
     for (gsize k = 0; k < G_N_ELEMENTS(speed->places); k++)
@@ -54,8 +54,8 @@ static double copy_of(const LearnSpeed *speed, const IfmKernelSample *sample)
 
 static void find_places(LearnSpeed *speed, const char *const *names)
 {
-    static const char *const columns[] = { IFM_SAMPLE_BEFORE_PREFIX LEARN_COPY_RATE,
-                                           IFM_SAMPLE_DURING_PREFIX LEARN_COPY_RATE };
+    static const char *const columns[] = { IFM_SAMPLE_BEFORE_PREFIX LEARN_READ_RATE,
+                                           IFM_SAMPLE_DURING_PREFIX LEARN_READ_RATE };
     for (gsize k = 0; k < G_N_ELEMENTS(speed->places); k++)
     {
         speed->places[k] = -1;
@@ -67,17 +67,17 @@ static void find_places(LearnSpeed *speed, const char *const *names)
 
 static void add_products(Half *half, const GArray *visits)
 {
-    double copy = 0, latency = 0;
+    double read = 0, latency = 0;
     for (guint i = 0; i < visits->len; i++)
     {
-        copy += g_array_index(visits, Visit, i).copy / visits->len;
+        read += g_array_index(visits, Visit, i).read / visits->len;
         latency += g_array_index(visits, Visit, i).latency / visits->len;
     }
     for (guint i = 0; i < visits->len; i++)
     {
         const Visit *one = &g_array_index(visits, Visit, i);
-        half->product += (one->copy - copy) * (one->latency - latency);
-        half->square += (one->copy - copy) * (one->copy - copy);
+        half->product += (one->read - read) * (one->latency - latency);
+        half->square += (one->read - read) * (one->read - read);
         half->latency += (one->latency - latency) * (one->latency - latency);
     }
     half->n_kernels += visits->len > 1;
@@ -92,7 +92,7 @@ static void add_differences(Half *half, const GArray *visits, double exponent)
         {
             const Visit *a = &g_array_index(visits, Visit, i), *b = &g_array_index(visits, Visit, k);
             half->before += fabs(a->latency - b->latency);
-            half->after += fabs(a->latency - b->latency - exponent * (a->copy - b->copy));
+            half->after += fabs(a->latency - b->latency - exponent * (a->read - b->read));
         }
 }
 
@@ -143,7 +143,7 @@ typedef struct
 {
     GPtrArray *kernels;           /* Kernel* */
     GHashTable *by_key, *by_name; /* key -> Kernel*; name -> its number, from 1 */
-    GArray *copies;               /* double: of all visits */
+    GArray *reads;                /* double: of all visits */
 } Kernels;
 
 static void kernels_init(Kernels *self)
@@ -151,7 +151,7 @@ static void kernels_init(Kernels *self)
     self->kernels = g_ptr_array_new_with_free_func((GDestroyNotify)kernel_free);
     self->by_key = g_hash_table_new_full(g_str_hash, g_str_equal, g_free, NULL);
     self->by_name = g_hash_table_new(g_str_hash, g_str_equal);
-    self->copies = g_array_new(FALSE, FALSE, sizeof(double));
+    self->reads = g_array_new(FALSE, FALSE, sizeof(double));
 }
 
 static void kernels_clear(Kernels *self)
@@ -159,7 +159,7 @@ static void kernels_clear(Kernels *self)
     g_ptr_array_unref(self->kernels);
     g_hash_table_unref(self->by_key);
     g_hash_table_unref(self->by_name);
-    g_array_unref(self->copies);
+    g_array_unref(self->reads);
 }
 
 /* @key: (transfer full) */
@@ -178,24 +178,24 @@ static void add_visit(Kernels *self, char *key, const char *name, const Visit *v
         g_hash_table_insert(self->by_key, g_strdup(key), kernel);
     }
     g_array_append_val(kernel->visits, *visit);
-    g_array_append_val(self->copies, visit->copy);
+    g_array_append_val(self->reads, visit->read);
     g_free(key);
 }
 
-static void bound_copies(LearnSpeed *speed, Kernels *self)
+static void bound_reads(LearnSpeed *speed, Kernels *self)
 {
-    double *copies = (double *)(void *)self->copies->data;
-    const gsize n = self->copies->len;
-    speed->least = learn_quantile(copies, n, COUNTED);
-    speed->most = learn_quantile(copies, n, 1 - COUNTED);
-    speed->copy_bytes_per_s = exp(learn_quantile(copies, n, 0.5));
+    double *reads = (double *)(void *)self->reads->data;
+    const gsize n = self->reads->len;
+    speed->least = learn_quantile(reads, n, COUNTED);
+    speed->most = learn_quantile(reads, n, 1 - COUNTED);
+    speed->read_bytes_per_s = exp(learn_quantile(reads, n, 0.5));
     for (guint i = 0; i < self->kernels->len; i++)
     {
         GArray *visits = ((Kernel *)self->kernels->pdata[i])->visits;
         for (guint k = 0; k < visits->len; k++)
         {
             Visit *visit = &g_array_index(visits, Visit, k);
-            visit->copy = CLAMP(visit->copy, speed->least, speed->most);
+            visit->read = CLAMP(visit->read, speed->least, speed->most);
         }
     }
 }
@@ -203,7 +203,7 @@ static void bound_copies(LearnSpeed *speed, Kernels *self)
 void learn_speed_find(LearnSpeed *speed, const IfmKernelSamples *samples, LearnSpeedVisit visit_of, gpointer user)
 {
     Kernels all;
-    *speed = (LearnSpeed){ .copy_bytes_per_s = (double)NAN };
+    *speed = (LearnSpeed){ .read_bytes_per_s = (double)NAN };
     find_places(speed, ifm_kernel_samples_metrics(samples));
     if (learn_machines_are_several(samples))
         return;
@@ -211,23 +211,23 @@ void learn_speed_find(LearnSpeed *speed, const IfmKernelSamples *samples, LearnS
     for (gsize i = 0; i < ifm_kernel_samples_n(samples); i++)
     {
         const IfmKernelSample *sample = ifm_kernel_samples_at(samples, i);
-        Visit visit = { .copy = copy_of(speed, sample) };
-        char *key = isfinite(visit.copy) ? visit_of(sample, &visit.latency, user) : NULL;
+        Visit visit = { .read = read_of(speed, sample) };
+        char *key = isfinite(visit.read) ? visit_of(sample, &visit.latency, user) : NULL;
         visit.latency = log(visit.latency);
         if (key != NULL)
             add_visit(&all, key, sample->kernel_id, &visit);
     }
-    if (all.copies->len > 0)
-        bound_copies(speed, &all);
+    if (all.reads->len > 0)
+        bound_reads(speed, &all);
     fit(speed, all.kernels);
     if (speed->exponent == 0)
-        speed->copy_bytes_per_s = (double)NAN;
+        speed->read_bytes_per_s = (double)NAN;
     kernels_clear(&all);
 }
 
 double learn_speed_factor(const LearnSpeed *speed, const IfmKernelSample *sample)
 {
-    const double copy = speed->exponent < 0 ? copy_of(speed, sample) : (double)NAN;
-    return isfinite(copy) ? exp(speed->exponent * (log(speed->copy_bytes_per_s) - CLAMP(copy, speed->least, speed->most)))
+    const double read = speed->exponent < 0 ? read_of(speed, sample) : (double)NAN;
+    return isfinite(read) ? exp(speed->exponent * (log(speed->read_bytes_per_s) - CLAMP(read, speed->least, speed->most)))
                           : 1;
 }

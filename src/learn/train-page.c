@@ -321,9 +321,9 @@ static void add_noise(IfmDocument *document, const IfmLearnNoise *noise)
                           100 * noise->mean_small);
     if (noise->exponent < 0)
         ifm_document_fact(document, "speed",
-                          "times are put to that of the median visit, in which a copy got %.3g GB/s; as measured they "
+                          "times are put to that of the median visit, in which a read got %.3g GB/s; as measured they "
                           "differ by %.1f %%",
-                          noise->copy_bytes_per_s / 1e9, 100 * noise->mean_as_measured);
+                          noise->read_bytes_per_s / 1e9, 100 * noise->mean_as_measured);
 }
 
 static void add_facts(IfmDocument *document, const IfmLatencyModelInfo *info)

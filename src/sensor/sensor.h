@@ -259,16 +259,17 @@ IfmMetricWindow *ifm_metrics_begin(const char *root);
 json_t *ifm_metrics_end(IfmMetricWindow *window);
 
 /**
- * ifm_metrics_add_copy: What the calling thread's core gets of the memory now, among the values of a window. On a virtual
+ * ifm_metrics_add_read: What the calling thread's core gets of the memory now, among the values of a window. On a virtual
  * machine that changes from second to second by what the host's other guests do, and nothing else tells.
- * "copy_bytes_per_s": read and written by a copy of 8 MiB, median of five.
+ * "read_bytes_per_s": by two reads of 64 MiB, which the process keeps for it, median of their parts of 8 MiB. That is
+ * more than other guests leave of the last cache, as rings of kernels are.
  * @window: as ifm_metrics_end() returns it
  */
-void ifm_metrics_add_copy(json_t *window);
+void ifm_metrics_add_read(json_t *window);
 
 /**
  * ifm_metrics_look: What the machine does during @window_ns, in which the calling thread sleeps: as ifm_metrics_end(),
- * with two more values, and ifm_metrics_add_copy() at its end. Latency under load is learnt from what is looked at in this
+ * with two more values, and ifm_metrics_add_read() at its end. Latency under load is learnt from what is looked at in this
  * way, and a live load is.
  * "running": tasks that run or wait for a processor, without the caller's: the mean of a look every few milliseconds.
  * "own": share of one processor that the calling process used.

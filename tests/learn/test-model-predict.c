@@ -180,7 +180,7 @@ static IfmLatencyModel *learn_with(const char *metric)
 static void test_live(void)
 {
     const int core = 0;
-    static const char *const columns[] = { "metric:before:copy_bytes_per_s", "metric:before:a_query" };
+    static const char *const columns[] = { "metric:before:read_bytes_per_s", "metric:before:a_query" };
     IfmKernelSample sample;
     ifm_kernel_sample_init(&sample);
     sample.op_type = "Relu";
@@ -272,7 +272,7 @@ static void test_beside(void)
     } rows[] = { { 0.3, 0.01, TRUE }, { 0.47, 0, TRUE },    { 1, 0, TRUE },
                  { 0, 0.93, TRUE },   { 0.01, 0.02, TRUE }, { 0, 1, FALSE } };
     const Law law = { .n_kernels = 1, .n_visits = 1, .seed = 3 };
-    g_autoptr(IfmLatencyModel) model = learn_with("metric:before:copy_bytes_per_s");
+    g_autoptr(IfmLatencyModel) model = learn_with("metric:before:read_bytes_per_s");
     g_autoptr(IfmKernelSamples) samples = law_samples(&law);
     const IfmKernelSample *sample = ifm_kernel_samples_at(samples, 0);
     for (gsize i = 0; i < G_N_ELEMENTS(rows); i++)

@@ -46,7 +46,7 @@ static void test_labels(void)
     }
 }
 
-/* Speeds: how the times of kernels follow what a copy got. @exponent: time goes as the copy's rate to it    @n_seeds:
+/* Speeds: how the times of kernels follow what a read got. @exponent: time goes as the read's rate to it    @n_seeds:
  * tries; where nothing is to be found, none of many may find it */
 typedef struct
 {
@@ -56,14 +56,14 @@ typedef struct
     guint32 n_seeds;
 } Speeds;
 
-#define USUAL_COPY 10e9
+#define USUAL_READ 10e9
 
 static void add_speed_visit(IfmKernelSamples *samples, const Speeds *speeds, int kernel, int visit, GRand *random)
 {
     IfmKernelSample sample;
     g_autofree char *id = g_strdup_printf("k%d", kernel);
     const double before = g_rand_double_range(random, -0.3, 0.3), after = g_rand_double_range(random, -0.3, 0.3);
-    const double metrics[] = { USUAL_COPY * exp(before), USUAL_COPY * exp(after) };
+    const double metrics[] = { USUAL_READ * exp(before), USUAL_READ * exp(after) };
     ifm_kernel_sample_init(&sample);
     sample.kernel_id = id;
     sample.op_type = "Relu";
@@ -99,14 +99,14 @@ static void check_noise(const IfmLearnNoise *noise, const Speeds *speeds)
         return;
     }
     g_assert_cmpfloat_with_epsilon(noise->exponent, speeds->exponent, 0.06);
-    g_assert_cmpfloat_with_epsilon(noise->copy_bytes_per_s, USUAL_COPY, 0.1 * USUAL_COPY);
+    g_assert_cmpfloat_with_epsilon(noise->read_bytes_per_s, USUAL_READ, 0.1 * USUAL_READ);
     g_assert_cmpfloat(noise->mean, <, 0.025);
     g_assert_cmpfloat(noise->mean_as_measured, >, 3 * noise->mean);
 }
 
 static void check_speed(const Speeds *speeds, guint32 seed)
 {
-    static const char *const names[] = { "metric:before:copy_bytes_per_s", "metric:during:copy_bytes_per_s", NULL };
+    static const char *const names[] = { "metric:before:read_bytes_per_s", "metric:during:read_bytes_per_s", NULL };
     g_autoptr(IfmKernelSamples) samples = speed_samples(speeds, names, seed);
     g_auto(LearnCases) cases = { 0 };
     g_assert_true(learn_cases_init(&cases, samples, &(const IfmLearnOptions){ 0 }, NULL));
@@ -127,7 +127,7 @@ static void check_speed(const Speeds *speeds, guint32 seed)
     }
 }
 
-/* Times are put to the speed of the median visit where they follow copies beside them, and only there; slow-downs, of one
+/* Times are put to the speed of the median visit where they follow reads beside them, and only there; slow-downs, of one
  * visit each, stay. */
 static void test_speed(void)
 {
@@ -140,10 +140,10 @@ static void test_speed(void)
             check_speed(&all[i], seed);
 }
 
-/* One visit of one kernel whose copy was held up moves it by no more than usual copies do. */
+/* One visit of one kernel whose read was held up moves it by no more than usual reads do. */
 static void test_held_up(void)
 {
-    static const char *const names[] = { "metric:before:copy_bytes_per_s", NULL };
+    static const char *const names[] = { "metric:before:read_bytes_per_s", NULL };
     const Speeds speeds = { .exponent = -0.9, .n_kernels = 40 };
     g_autoptr(IfmKernelSamples) samples = speed_samples(&speeds, names, 3);
     g_auto(LearnCases) cases = { 0 };
@@ -153,7 +153,7 @@ static void test_held_up(void)
     sample.op_type = "Relu";
     sample.input_shape = "1x4";
     sample.latency_ms = 1;
-    sample.metrics = (const double[]){ USUAL_COPY / 100 };
+    sample.metrics = (const double[]){ USUAL_READ / 100 };
     ifm_kernel_samples_add(samples, &sample);
     sample.kernel_id = "two";
     sample.metrics = NULL;

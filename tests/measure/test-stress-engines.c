@@ -42,7 +42,7 @@ static void test_record(void)
             g_assert_cmpfloat(ifm_member_number(stress, "asked"), ==, 0.5);
             g_assert_cmpfloat(ifm_member_number(stress, "achieved"), >=, 0); /* 0: it had no turn in so few runs */
             g_assert_cmpfloat(ifm_member_number(stress, "achieved_before"), >, 0);
-            g_assert_cmpfloat(ifm_member_number(measurement->environment, "metrics.before.values.copy_bytes_per_s"), >, 0);
+            g_assert_cmpfloat(ifm_member_number(measurement->environment, "metrics.before.values.read_bytes_per_s"), >, 0);
             g_assert_nonnull(ifm_member(measurement->environment, "metrics.during.values"));
         }
     fixture_clear(&fixture);

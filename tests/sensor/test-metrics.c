@@ -99,7 +99,7 @@ static void test_look(void)
         json_auto_t *json = ifm_metrics_look(machine.root, 10 * G_GINT64_CONSTANT(1000000));
         const double running = ifm_member_number(json, "values.running");
         g_assert_true(isnan(rows[i].running) ? isnan(running) : running == rows[i].running);
-        g_assert_cmpfloat(ifm_member_number(json, "values.copy_bytes_per_s"), >, 0);
+        g_assert_cmpfloat(ifm_member_number(json, "values.read_bytes_per_s"), >, 0);
         g_assert_cmpfloat(ifm_member_number(json, "values.own"), >, 0);
         g_assert_cmpint(json_integer_value(json_object_get(json, "end_unix_ns")) -
                             json_integer_value(json_object_get(json, "start_unix_ns")),

@@ -150,8 +150,9 @@ gboolean worker_stress_start(Worker *worker, GError **error)
     if (model_case->stress_kind == NULL && model_case->observe_ns == 0)
         return TRUE;
     WorkerStress *self = worker->stress = worker->stress != NULL ? worker->stress : g_new0(WorkerStress, 1);
-    worker_enter_phase(worker, "starting the background load");
     self->is_stressed = model_case->stress_kind != NULL;
+    if (self->is_stressed)
+        worker_enter_phase(worker, "starting the background load");
     if (self->is_stressed && !wake(self, model_case, error))
         return FALSE;
     gint64 length_ns = 0;
@@ -205,7 +206,7 @@ gboolean worker_stress_stop(Worker *worker, GError **error)
         ok = go_on(worker, self, error);
         json_object_set_new(metrics, "before", g_steal_pointer(&self->before));
         json_t *during = ifm_metrics_end(g_steal_pointer(&self->during));
-        ifm_metrics_add_copy(during);
+        ifm_metrics_add_read(during);
         json_object_set_new(metrics, "during", during);
         ok = ok && add_queries(worker_model_case(worker), json_object_get(metrics, "during"), error);
         json_object_set_new(worker->measurement->environment, "metrics", metrics);
