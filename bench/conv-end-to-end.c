@@ -477,6 +477,14 @@ static gboolean print_mean(const char *what, const Ratio *of, const Mean *mean, 
     return !is_broken;
 }
 
+/* Of one number of threads. */
+#define N_CELLS (G_N_ELEMENTS(networks) * G_N_ELEMENTS(batches_of))
+
+static gboolean is_whole(const Mean *all)
+{
+    return all->n == (int)N_CELLS;
+}
+
 /* Of all cells that were measured, now or before. Returns: FALSE where a bound is broken. */
 static gboolean print_means(const Bench *bench)
 {
@@ -504,8 +512,9 @@ static gboolean print_means(const Bench *bench)
                 print_mean(what, &ratios_of[p], &mean, 0);
             }
             g_autofree char *what = g_strdup_printf("%d thread%s", threads_of[t], ifm_plural((gsize)threads_of[t]));
-            const gboolean is_whole = ratios_of[p].has_bound && all.n == G_N_ELEMENTS(networks) * G_N_ELEMENTS(batches_of);
-            good &= print_mean(what, &ratios_of[p], &all, is_whole ? mean_bounds[t] : 0);
+            good &= print_mean(what, &ratios_of[p], &all, ratios_of[p].has_bound && is_whole(&all) ? mean_bounds[t] : 0);
+            if (ratios_of[p].has_bound && all.n > 0 && !is_whole(&all))
+                printf("  %-20s not judged: %d of %d cells\n", what, all.n, (int)N_CELLS);
         }
     return good;
 }

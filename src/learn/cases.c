@@ -16,8 +16,8 @@ double learn_quantile(double *values, gsize n, double p)
     return ifm_quantile(values, n, p);
 }
 
-/* Visit: a row of a case. @latency, @target, @idle: ms at the machine's median speed    @measured: @latency without that;
- * under load @idle without it    @ratio: under load to none */
+/* Visit: a row of a case. @latency, @target, @idle: ms at the machine's median speed    @measured: @latency as
+ * measured; under load @idle so    @ratio: under load to none */
 typedef struct
 {
     const IfmKernelSample *row;
@@ -178,7 +178,7 @@ static const Visit *visit_at(const GArray *visits, guint i)
     return &g_array_index(visits, Visit, i);
 }
 
-/* @offset: of a number of Visit */
+/* @offset: of a double of Visit */
 static double median_over(const GArray *visits, gsize offset)
 {
     g_autofree double *values = g_new(double, visits->len + 1);

@@ -53,10 +53,10 @@ static void count(GHashTable *counts, const char *name, guint n)
     g_hash_table_insert(counts, g_strdup(name), GUINT_TO_POINTER(count_of(counts, name) + n));
 }
 
-/* Trial: one of a case. */
+/* Trial: what each way predicts for a case that one fold left out. @of: the case */
 typedef struct
 {
-    guint of; /* case */
+    guint of;
     const double *ns;
 } Trial;
 
@@ -68,7 +68,7 @@ static gboolean is_tried(const double *trial)
     return FALSE;
 }
 
-/* (transfer full) Trial, of a case together; those in which none of the ways was tried are none */
+/* (transfer full) Trial: those of one case follow each other. Those without a prediction are left out. */
 static GArray *list_trials(const LearnCases *cases, const double *trials, gsize n_sets)
 {
     GArray *list = g_array_new(FALSE, FALSE, sizeof(Trial));

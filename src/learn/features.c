@@ -3,6 +3,8 @@
 #include <math.h>
 #include <string.h>
 
+#include <sensor/sensor.h>
+
 #include "learn-private.h"
 
 /* The peaks are what the best cases reach, without those that are measured wrongly; bandwidth only of those that no cache
@@ -327,7 +329,7 @@ int learn_load_direction(const char *name)
 {
     if (g_str_equal(name, "effective_load") || g_str_equal(name, "other_load"))
         return 1;
-    return g_str_equal(name, IFM_SAMPLE_BEFORE_PREFIX LEARN_READ_RATE) ? -1 : 0;
+    return g_str_equal(name, IFM_SAMPLE_BEFORE_PREFIX IFM_METRIC_READ_RATE) ? -1 : 0;
 }
 
 /* How busy processors are, and how many tasks wait, is the load's share and its competitors: of those no column is learnt

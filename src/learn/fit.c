@@ -472,9 +472,9 @@ static void fold_hold_out(const Fold *fold, const LearnCases *cases, const gbool
 static void choose(IfmLatencyModel *model, const Fold *folds, const Fold *others, const LearnCases *cases,
                    const gboolean *use, const IfmLearnOptions *options)
 {
-    const gsize n = (gsize)cases->cases->len * LEARN_N_WAYS, n_sets = others != NULL ? 2 : 1;
-    g_autofree double *trials = g_new(double, n_sets *n + 1);
-    for (gsize i = 0; i < n_sets * n; i++)
+    const gsize n = (gsize)cases->cases->len * LEARN_N_WAYS, n_sets = others != NULL ? 2 : 1, n_all = n_sets * n;
+    g_autofree double *trials = g_new(double, n_all + 1);
+    for (gsize i = 0; i < n_all; i++)
         trials[i] = (double)NAN;
     for (int k = 0; k < IFM_LEARN_FOLDS; k++)
     {
@@ -533,8 +533,8 @@ gboolean learn_fit_folds(const LearnCases *cases, const int *of, const gboolean 
 /* A kernel of a model that was never seen has none of its configuration among those that were learnt from, nor of others of
  * its family, which are near it: a way that does well between neighbours may do badly there, and the other way round. So
  * the ways are tried on families that are left out, too, where the samples say enough of them. */
-static gboolean choose_by_family(IfmLatencyModel *model, Fold *folds, const LearnCases *cases, const gboolean *use,
-                                 const IfmLearnOptions *options, GError **error)
+static gboolean choose_by_both(IfmLatencyModel *model, Fold *folds, const LearnCases *cases, const gboolean *use,
+                               const IfmLearnOptions *options, GError **error)
 {
     g_autofree int *of = model->machines->len == 0 ? learn_cases_family_folds(cases) : NULL;
     Fold others[IFM_LEARN_FOLDS] = { 0 };
@@ -567,7 +567,7 @@ static gboolean calibrate_model(IfmLatencyModel *model, const LearnCases *cases,
         good = fold_train(&folds[k], cases, use, options, idle, error);
     }
     if (good && idle)
-        good = choose_by_family(model, folds, cases, use, options, error);
+        good = choose_by_both(model, folds, cases, use, options, error);
     for (int k = 0; k < IFM_LEARN_FOLDS; k++)
     {
         if (good)

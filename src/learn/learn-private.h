@@ -137,9 +137,6 @@ typedef struct
     double exponent, read_bytes_per_s, least, most;
 } LearnSpeed;
 
-/* The name of that metric. */
-#define LEARN_READ_RATE "read_bytes_per_s"
-
 /* LearnSpeedVisit: @latency: (out) of a visit without load, in any unit    Returns: (transfer full) the kernel; NULL: it is
  * not to be looked at */
 typedef char *(*LearnSpeedVisit)(const IfmKernelSample *sample, double *latency, gpointer user);
@@ -347,6 +344,7 @@ gboolean learn_way_tried(const IfmLatencyModel *model, LearnWay way, const IfmLe
 /* learn_choose_any: A way for all operators, until it is known which is best.    learn_choose: For each operator that with
  * the least mean relative error; or the two best, whose logarithms' mean is used, where that is clearly better. Operators
  * with fewer than 20 cases are one group with those that begin alike, or with all others.
+ * @n_sets: ways of leaving out: parts of the configurations, families; a case counts once in each
  * @trials: [n_sets x cases x LEARN_N_WAYS] ns as predicted by a model that was not trained on the case; NaN: not at all */
 void learn_choose_any(IfmLatencyModel *model, const IfmLearnOptions *options);
 void learn_choose(IfmLatencyModel *model, const LearnCases *cases, const double *trials, gsize n_sets);

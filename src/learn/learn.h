@@ -150,8 +150,8 @@ const char *const *ifm_learn_method_words(void);
 
 /** IfmOperatorChoice: how the latency of an operator without load is predicted. @group: that it was chosen for: the
  * operator, "other Conv", "others"    @first, @second: the mean of the logarithms of two ways; of one where they are equal
- * @n: cases of the group    @mape, @linear: mean errors of the choice and of a line for each operator, in cross-validation;
- * NaN: it was not compared */
+ * @n: cases of the group    @mape, @linear: mean errors of the choice and of a line for each operator, in cross-validation
+ * over configurations and, where there are enough, families: a case counts once in each; NaN: it was not compared */
 typedef struct
 {
     char *name, *group;
@@ -251,7 +251,7 @@ typedef struct
 typedef gboolean (*IfmLearnChoice)(const IfmKernelSample *sample, gpointer user);
 
 /** ifm_learn_left_out: By cross-validation over configurations, each operator in the way that is best of it
- * there, as ifm_learn_train() chooses; the same samples give the same. @may: NULL: all
+ * there; the same samples give the same. @may: NULL: all
  * Returns: (transfer full) IfmLearnLeftOut, of all kernels whoever may be learnt from; NULL with the errors of
  * ifm_learn_train(). */
 GArray *ifm_learn_left_out(const IfmKernelSamples *samples, const IfmLearnOptions *options, IfmLearnChoice may,

@@ -1,6 +1,8 @@
 /* How fast the machine was in each visit. */
 #include <math.h>
 
+#include <sensor/sensor.h>
+
 #include "learn-private.h"
 
 enum
@@ -14,7 +16,7 @@ enum
 /* Visit: logarithms of what a read got, and of what the kernel took. */
 typedef struct
 {
-    double read, latency;
+    double rate, latency;
 } Visit;
 
 /* Kernel: with one number of threads. @number: of those of its name, in the order in which they come first */
@@ -40,7 +42,7 @@ typedef struct
 } Half;
 
 /* The mean of the windows that have it; NaN: none has. */
-static double read_of(const LearnSpeed *speed, const IfmKernelSample *sample)
+static double rate_of(const LearnSpeed *speed, const IfmKernelSample *sample)
 {
     double sum = 0, n = 0;
     for (gsize k = 0; k < G_N_ELEMENTS(speed->places); k++)
@@ -54,8 +56,8 @@ static double read_of(const LearnSpeed *speed, const IfmKernelSample *sample)
 
 static void find_places(LearnSpeed *speed, const char *const *names)
 {
-    static const char *const columns[] = { IFM_SAMPLE_BEFORE_PREFIX LEARN_READ_RATE,
-                                           IFM_SAMPLE_DURING_PREFIX LEARN_READ_RATE };
+    static const char *const columns[] = { IFM_SAMPLE_BEFORE_PREFIX IFM_METRIC_READ_RATE,
+                                           IFM_SAMPLE_DURING_PREFIX IFM_METRIC_READ_RATE };
     for (gsize k = 0; k < G_N_ELEMENTS(speed->places); k++)
     {
         speed->places[k] = -1;
@@ -67,17 +69,17 @@ static void find_places(LearnSpeed *speed, const char *const *names)
 
 static void add_products(Half *half, const GArray *visits)
 {
-    double read = 0, latency = 0;
+    double rate = 0, latency = 0;
     for (guint i = 0; i < visits->len; i++)
     {
-        read += g_array_index(visits, Visit, i).read / visits->len;
+        rate += g_array_index(visits, Visit, i).rate / visits->len;
         latency += g_array_index(visits, Visit, i).latency / visits->len;
     }
     for (guint i = 0; i < visits->len; i++)
     {
         const Visit *one = &g_array_index(visits, Visit, i);
-        half->product += (one->read - read) * (one->latency - latency);
-        half->square += (one->read - read) * (one->read - read);
+        half->product += (one->rate - rate) * (one->latency - latency);
+        half->square += (one->rate - rate) * (one->rate - rate);
         half->latency += (one->latency - latency) * (one->latency - latency);
     }
     half->n_kernels += visits->len > 1;
@@ -92,7 +94,7 @@ static void add_differences(Half *half, const GArray *visits, double exponent)
         {
             const Visit *a = &g_array_index(visits, Visit, i), *b = &g_array_index(visits, Visit, k);
             half->before += fabs(a->latency - b->latency);
-            half->after += fabs(a->latency - b->latency - exponent * (a->read - b->read));
+            half->after += fabs(a->latency - b->latency - exponent * (a->rate - b->rate));
         }
 }
 
@@ -143,7 +145,7 @@ typedef struct
 {
     GPtrArray *kernels;           /* Kernel* */
     GHashTable *by_key, *by_name; /* key -> Kernel*; name -> its number, from 1 */
-    GArray *reads;                /* double: of all visits */
+    GArray *rates;                /* double: of all visits */
 } Kernels;
 
 static void kernels_init(Kernels *self)
@@ -151,7 +153,7 @@ static void kernels_init(Kernels *self)
     self->kernels = g_ptr_array_new_with_free_func((GDestroyNotify)kernel_free);
     self->by_key = g_hash_table_new_full(g_str_hash, g_str_equal, g_free, NULL);
     self->by_name = g_hash_table_new(g_str_hash, g_str_equal);
-    self->reads = g_array_new(FALSE, FALSE, sizeof(double));
+    self->rates = g_array_new(FALSE, FALSE, sizeof(double));
 }
 
 static void kernels_clear(Kernels *self)
@@ -159,7 +161,7 @@ static void kernels_clear(Kernels *self)
     g_ptr_array_unref(self->kernels);
     g_hash_table_unref(self->by_key);
     g_hash_table_unref(self->by_name);
-    g_array_unref(self->reads);
+    g_array_unref(self->rates);
 }
 
 /* @key: (transfer full) */
@@ -178,24 +180,24 @@ static void add_visit(Kernels *self, char *key, const char *name, const Visit *v
         g_hash_table_insert(self->by_key, g_strdup(key), kernel);
     }
     g_array_append_val(kernel->visits, *visit);
-    g_array_append_val(self->reads, visit->read);
+    g_array_append_val(self->rates, visit->rate);
     g_free(key);
 }
 
-static void bound_reads(LearnSpeed *speed, Kernels *self)
+static void bound_rates(LearnSpeed *speed, Kernels *self)
 {
-    double *reads = (double *)(void *)self->reads->data;
-    const gsize n = self->reads->len;
-    speed->least = learn_quantile(reads, n, COUNTED);
-    speed->most = learn_quantile(reads, n, 1 - COUNTED);
-    speed->read_bytes_per_s = exp(learn_quantile(reads, n, 0.5));
+    double *rates = (double *)(void *)self->rates->data;
+    const gsize n = self->rates->len;
+    speed->least = learn_quantile(rates, n, COUNTED);
+    speed->most = learn_quantile(rates, n, 1 - COUNTED);
+    speed->read_bytes_per_s = exp(learn_quantile(rates, n, 0.5));
     for (guint i = 0; i < self->kernels->len; i++)
     {
         GArray *visits = ((Kernel *)self->kernels->pdata[i])->visits;
         for (guint k = 0; k < visits->len; k++)
         {
             Visit *visit = &g_array_index(visits, Visit, k);
-            visit->read = CLAMP(visit->read, speed->least, speed->most);
+            visit->rate = CLAMP(visit->rate, speed->least, speed->most);
         }
     }
 }
@@ -211,14 +213,14 @@ void learn_speed_find(LearnSpeed *speed, const IfmKernelSamples *samples, LearnS
     for (gsize i = 0; i < ifm_kernel_samples_n(samples); i++)
     {
         const IfmKernelSample *sample = ifm_kernel_samples_at(samples, i);
-        Visit visit = { .read = read_of(speed, sample) };
-        char *key = isfinite(visit.read) ? visit_of(sample, &visit.latency, user) : NULL;
+        Visit visit = { .rate = rate_of(speed, sample) };
+        char *key = isfinite(visit.rate) ? visit_of(sample, &visit.latency, user) : NULL;
         visit.latency = log(visit.latency);
         if (key != NULL)
             add_visit(&all, key, sample->kernel_id, &visit);
     }
-    if (all.reads->len > 0)
-        bound_reads(speed, &all);
+    if (all.rates->len > 0)
+        bound_rates(speed, &all);
     fit(speed, all.kernels);
     if (speed->exponent == 0)
         speed->read_bytes_per_s = (double)NAN;
@@ -227,7 +229,7 @@ void learn_speed_find(LearnSpeed *speed, const IfmKernelSamples *samples, LearnS
 
 double learn_speed_factor(const LearnSpeed *speed, const IfmKernelSample *sample)
 {
-    const double read = speed->exponent < 0 ? read_of(speed, sample) : (double)NAN;
-    return isfinite(read) ? exp(speed->exponent * (log(speed->read_bytes_per_s) - CLAMP(read, speed->least, speed->most)))
+    const double rate = speed->exponent < 0 ? rate_of(speed, sample) : (double)NAN;
+    return isfinite(rate) ? exp(speed->exponent * (log(speed->read_bytes_per_s) - CLAMP(rate, speed->least, speed->most)))
                           : 1;
 }

@@ -1,6 +1,5 @@
 /* What a machine did over a window of time. */
 #include <math.h>
-#include <stdlib.h>
 #include <string.h>
 #include <time.h>
 
@@ -109,6 +108,7 @@ json_t *ifm_metrics_end(IfmMetricWindow *window)
 
 /* Not a multiple of the kernel's tick, by which loads may go. */
 #define LOOK_US 2900
+
 #define PART_BYTES ((gsize)8 << 20)
 #define N_PARTS 8
 #define N_READS 2
@@ -143,13 +143,17 @@ static double read_part(const guint64 *part)
 static double read_rate(void)
 {
     const guint64 *memory = read_memory();
-    double rates[N_READS * N_PARTS];
+    double rates[N_PARTS], log_sum = 0;
     if (memory == NULL)
         return (double)NAN;
-    for (gsize i = 0; i < G_N_ELEMENTS(rates); i++)
-        rates[i] = 1e9 * (double)PART_BYTES / fmax(read_part(memory + i % N_PARTS * (PART_BYTES / sizeof *memory)), 1);
-    ifm_sort_doubles(rates, G_N_ELEMENTS(rates));
-    return ifm_quantile(rates, G_N_ELEMENTS(rates), 0.5);
+    for (int k = 0; k < N_READS; k++)
+    {
+        for (gsize i = 0; i < N_PARTS; i++)
+            rates[i] = 1e9 * (double)PART_BYTES / fmax(read_part(memory + i * (PART_BYTES / sizeof *memory)), 1);
+        ifm_sort_doubles(rates, N_PARTS);
+        log_sum += log(ifm_quantile(rates, N_PARTS, 0.5));
+    }
+    return exp(log_sum / N_READS);
 }
 
 #define JIFFY_NS 1e7
@@ -195,12 +199,12 @@ static double own_ns(void)
 
 void ifm_metrics_add_read(json_t *window)
 {
-    json_object_set_new(json_object_get(window, "values"), "read_bytes_per_s", ifm_json_real(read_rate()));
+    json_object_set_new(json_object_get(window, "values"), IFM_METRIC_READ_RATE, ifm_json_real(read_rate()));
 }
 
 json_t *ifm_metrics_look(const char *root, gint64 window_ns)
 {
-    read_memory();
+    read_memory(); /* filled before the window, where it counts neither as busy nor as own */
     const double began_ns = own_ns();
     IfmMetricWindow *window = ifm_metrics_begin(root);
     const double running = watch_running(window->root, window_ns / 1000);

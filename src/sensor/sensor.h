@@ -261,10 +261,12 @@ json_t *ifm_metrics_end(IfmMetricWindow *window);
 /**
  * ifm_metrics_add_read: What the calling thread's core gets of the memory now, among the values of a window. On a virtual
  * machine that changes from second to second by what the host's other guests do, and nothing else tells.
- * "read_bytes_per_s": by two reads of 64 MiB, which the process keeps for it, median of their parts of 8 MiB. That is
- * more than other guests leave of the last cache, as rings of kernels are.
+ * IFM_METRIC_READ_RATE: by two reads of 64 MiB, of each the median of parts of 8 MiB, of these the mean (of logarithms).
+ * 64 MiB are mostly more than other guests leave of the last cache; rings of kernels are of that size, too. The process
+ * keeps them, on the memory node of the first caller; where they were not to be had there is no such value.
  * @window: as ifm_metrics_end() returns it
  */
+#define IFM_METRIC_READ_RATE "read_bytes_per_s"
 void ifm_metrics_add_read(json_t *window);
 
 /**

@@ -167,10 +167,12 @@ static IfmRoundRow row_of(const GArray *left_out, const Until *until, const GArr
     return row;
 }
 
-/* Kernel by kernel. */
+/* The mean change of a kernel's error. Those of one fold are by one model: where these follow each other alike, the
+ * interval is the wider for it. */
 static void compare_to_first(IfmRoundRow *row, const GArray *own, const GArray *first)
 {
     g_autofree double *changes = g_new(double, own->len + 1);
+    g_assert(own->len == first->len);
     for (guint i = 0; i < own->len; i++)
         changes[i] = g_array_index(own, double, i) - g_array_index(first, double, i);
     row->change = own != first ? ifm_mean_interval(changes, own->len, 0.95, &row->change_interval) : (double)NAN;

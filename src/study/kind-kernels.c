@@ -43,7 +43,7 @@ typedef struct
     GPtrArray *query_texts; /* char* "NAME=PROMQL", NULL-terminated */
     char *level;            /* of the optimisation of the models' graphs; NULL until they were looked for */
     gint64 cache_bytes;     /* of the last level; 0: not read yet */
-    StudyKernelSet set;     /* its kernels: NULL until they were looked for */
+    StudyKernelSet set;     /* @kernels: NULL until they were looked for */
     GError *error;          /* why there are none */
 } KernelAxes;
 

@@ -48,7 +48,7 @@ void study_kernel_set_add(StudyKernelSet *set, const char *model, const IfmKerne
 /* study_kernel_set_seal: These are those of models; the last are dropped where they are more than @most. */
 void study_kernel_set_seal(StudyKernelSet *set, guint most);
 /* study_kernel_set_vary: Adds kernels of sizes around the models' own until there are so many, or no more are found.
- * @needs: (nullable) StudyNeed; what they leave, since sizes around a kernel are few, goes to all alike */
+ * @needs: (nullable) StudyNeed. Sizes around a kernel are few: what is left of a need goes to all alike. */
 void study_kernel_set_vary(StudyKernelSet *set, guint until, const GArray *needs, guint32 seed);
 /* study_kernel_set_round: (transfer container) StudyKernel* of that round */
 GPtrArray *study_kernel_set_round(const StudyKernelSet *set, gint64 round);

@@ -118,9 +118,9 @@ static const IfmField round_fields[] = {
     { "most", "most are", IFM_FIELD_TEXT, ROUND(most) },
     { "mape", "MAPE", IFM_FIELD_RATIO, ROUND(mape) },
     { "weighted", "time-weighted", IFM_FIELD_RATIO, ROUND(weighted) },
-    { "change", "MAPE since the first", IFM_FIELD_RATIO, ROUND(change) },
-    { "change_lower", "from", IFM_FIELD_RATIO, ROUND(change_interval.lower) },
-    { "change_upper", "to", IFM_FIELD_RATIO, ROUND(change_interval.upper) },
+    { "change", "change since the first", IFM_FIELD_RATIO, ROUND(change) },
+    { "change_lower", "95 % from", IFM_FIELD_RATIO, ROUND(change_interval.lower) },
+    { "change_upper", "95 % to", IFM_FIELD_RATIO, ROUND(change_interval.upper) },
     { NULL },
 };
 
@@ -129,10 +129,12 @@ static void say_rounds(IfmDocument *document, const IfmRoundRow *last)
 {
     g_autofree char *change = ifm_say_per_cent(fabs(last->change));
     const IfmInterval *interval = &last->change_interval;
+    if (isnan(interval->lower) || isnan(interval->upper))
+        return;
     if (interval->lower <= 0 && interval->upper >= 0)
         ifm_document_text(document,
                           "Whether kernels chosen after the first round helped is not shown: the interval holds 0.");
-    else if (isfinite(last->change))
+    else
         ifm_document_text(document, "Kernels chosen after the first round %s the error by %s of the measured time.",
                           last->change < 0 ? "lowered" : "raised", change);
 }

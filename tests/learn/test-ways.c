@@ -402,6 +402,65 @@ static void test_parts(void)
     }
 }
 
+/* Trials: of each case by three ways, the same for all. */
+static void fill_trials(double *trials, gsize n, double linear, double smooth, double trees)
+{
+    for (gsize i = 0; i < n; i++)
+    {
+        double *ns = trials + i * LEARN_N_WAYS;
+        for (int way = 0; way < LEARN_N_WAYS; way++)
+            ns[way] = (double)NAN;
+        ns[LEARN_LINEAR] = 1e6 * linear;
+        ns[LEARN_SMOOTH] = 1e6 * smooth;
+        ns[LEARN_BY_TREES] = 1e6 * trees;
+    }
+}
+
+/* A way that is the best of one kind of folds and bad in the other loses to one that is good in both; a case is counted
+ * once. */
+static void test_both_folds(void)
+{
+    enum
+    {
+        N = 24
+    };
+    static const struct
+    {
+        gsize first, n_sets;
+        LearnWay way;
+    } rows[] = { { 0, 1, LEARN_LINEAR }, { 1, 1, LEARN_SMOOTH }, { 0, 2, LEARN_BY_TREES } };
+    const IfmLearnOptions options = law_options();
+    g_autoptr(IfmKernelSamples) samples = ifm_kernel_samples_new(NULL);
+    g_autofree double *trials = g_new(double, 2 * N * LEARN_N_WAYS);
+    g_auto(LearnCases) cases = { 0 };
+    for (int i = 0; i < N; i++)
+    {
+        g_autofree char *id = g_strdup_printf("kernel-%d", i);
+        IfmKernelSample sample;
+        ifm_kernel_sample_init(&sample);
+        sample.kernel_id = id;
+        sample.op_type = "Conv";
+        sample.latency_ms = sample.median_ms = 1;
+        ifm_kernel_samples_add(samples, &sample);
+    }
+    g_assert_true(learn_cases_init(&cases, samples, &options, NULL));
+    fill_trials(trials, N, 1, 1.3, 1.1);
+    fill_trials(trials + N * LEARN_N_WAYS, N, 1.5, 1, 1.1);
+    for (gsize i = 0; i < G_N_ELEMENTS(rows); i++)
+    {
+        g_autoptr(IfmLatencyModel) model = learn_model_alloc();
+        g_ptr_array_add(model->operators, g_strdup("Conv"));
+        learn_choose_any(model, &options);
+        learn_choose(model, &cases, trials + rows[i].first * N * LEARN_N_WAYS, rows[i].n_sets);
+        const IfmOperatorChoice *choice = model->choices->pdata[0];
+        g_assert_cmpint(choice->first, ==, (int)rows[i].way);
+        g_assert_cmpint(choice->second, ==, (int)rows[i].way);
+        g_assert_cmpint(choice->n, ==, N);
+        g_assert_cmpfloat_with_epsilon(choice->mape, i == 2 ? 0.1 : 0, 1e-9);
+        g_assert_cmpfloat_with_epsilon(choice->linear, i == 0 ? 0 : i == 1 ? 0.5 : 0.25, 1e-9);
+    }
+}
+
 /* Rows of older files lack what tells kernels apart: they still train, and predict kernels of which it is known. */
 static void test_old_columns(void)
 {
@@ -463,6 +522,7 @@ int main(int argc, char **argv)
     g_test_add_func("/ways/left-out-as-chosen", test_left_out_as_chosen);
     g_test_add_func("/ways/forced", test_forced);
     g_test_add_func("/ways/parts", test_parts);
+    g_test_add_func("/ways/both-folds", test_both_folds);
     g_test_add_func("/ways/old-columns", test_old_columns);
     g_test_add_func("/ways/held-out", test_held_out);
     return g_test_run();
