@@ -20,7 +20,7 @@ BREAK = re.compile(r"·|[.,;:)!?](?=[\s\u00a0]|$)|(?<=[\s\u00a0])\(")  # words a
 LITERAL = re.compile(r'"((?:[^"\\\n]|\\.)*)"')
 PLACE = re.compile(r"%[-+ #0*.\d]*(?:l|ll|z|j)?[a-zA-Z]|\x00")
 # What depends on the load of the machine and on the data: its line may come and go.
-SOMETIMES = {"warning", "next", "note", "disturbed"}
+SOMETIMES = {"warning", "next", "note", "disturbed", "speed"}
 
 
 def cells(line):
