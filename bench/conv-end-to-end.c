@@ -477,17 +477,10 @@ static gboolean print_mean(const char *what, const Ratio *of, const Mean *mean, 
     return !is_broken;
 }
 
-/* Of one number of threads. */
-#define N_CELLS (G_N_ELEMENTS(networks) * G_N_ELEMENTS(batches_of))
-
-static gboolean is_whole(const Mean *all)
-{
-    return all->n == (int)N_CELLS;
-}
-
 /* Of all cells that were measured, now or before. Returns: FALSE where a bound is broken. */
 static gboolean print_means(const Bench *bench)
 {
+    const int n_cells = G_N_ELEMENTS(networks) * G_N_ELEMENTS(batches_of); /* of one number of threads */
     gboolean good = TRUE;
     printf("geometric means:\n");
     for (gsize t = 0; t < G_N_ELEMENTS(threads_of); t++)
@@ -512,9 +505,9 @@ static gboolean print_means(const Bench *bench)
                 print_mean(what, &ratios_of[p], &mean, 0);
             }
             g_autofree char *what = g_strdup_printf("%d thread%s", threads_of[t], ifm_plural((gsize)threads_of[t]));
-            good &= print_mean(what, &ratios_of[p], &all, ratios_of[p].has_bound && is_whole(&all) ? mean_bounds[t] : 0);
-            if (ratios_of[p].has_bound && all.n > 0 && !is_whole(&all))
-                printf("  %-20s not judged: %d of %d cells\n", what, all.n, (int)N_CELLS);
+            good &= print_mean(what, &ratios_of[p], &all, ratios_of[p].has_bound && all.n == n_cells ? mean_bounds[t] : 0);
+            if (ratios_of[p].has_bound && all.n > 0 && all.n < n_cells)
+                printf("  %-20s not judged: %d of %d cells\n", what, all.n, n_cells);
         }
     return good;
 }

@@ -86,10 +86,7 @@ static void add_to(GHashTable *lists, char *key, double value)
 
 static double median_of(const GArray *list)
 {
-    if (list == NULL || list->len == 0)
-        return (double)NAN;
-    g_autofree double *copy = g_memdup2(list->data, list->len * sizeof(double));
-    return learn_quantile(copy, list->len, 0.5);
+    return list != NULL ? ifm_quantile_of_array(list, 0.5) : (double)NAN;
 }
 
 /* Idle: the visits without load. Each by kernel_key(), and by visit_key(): GArray* of double. @factors: that put their
@@ -215,12 +212,12 @@ static void find_difference(LearnCase *one, const GArray *visits, const Differen
         for (guint k = i + 1; k < visits->len; k++)
         {
             const Visit *a = visit_at(visits, i), *b = visit_at(visits, k);
-            const double measured = fabs(a->measured / b->measured - 1),
-                         difference = fabs((one->loaded ? a->ratio / b->ratio : a->latency / b->latency) - 1);
+            const double difference = fabs((one->loaded ? a->ratio / b->ratio : a->latency / b->latency) - 1);
             one->difference += difference;
             one->n_pairs++;
             if (one->loaded)
                 continue;
+            const double measured = fabs(a->measured / b->measured - 1);
             g_array_append_val(differences->all, difference);
             g_array_append_val(differences->measured, measured);
             g_array_append_val(differences->sizes, one->latency_ns);

@@ -44,19 +44,45 @@ static void need_clear(gpointer need)
     g_free(((StudyNeed *)need)->op_type);
 }
 
-GArray *study_kernel_needs(const IfmKernelSamples *samples, const gint *interrupted, GError **error)
+/* Until: what a round knew. @rounds: kernel -> the round that it was chosen in */
+typedef struct
+{
+    GHashTable *rounds;
+    gint64 round;
+} Until;
+
+static gint64 round_of(const Until *until, const char *kernel)
+{
+    return GPOINTER_TO_INT(g_hash_table_lookup(until->rounds, kernel));
+}
+
+static gboolean was_known(const IfmKernelSample *sample, gpointer user)
+{
+    const Until *until = user;
+    return round_of(until, sample->kernel_id) <= until->round;
+}
+
+/* As ifm_learn_left_out(). @left_out: (out) NULL: nothing can be learnt yet */
+static gboolean leave_out(const IfmKernelSamples *samples, const gint *interrupted, const Until *until, GArray **left_out,
+                          GError **error)
 {
     const IfmLearnOptions options = { .seed = 1, .threads = 1, .interrupted = interrupted };
     GError *trouble = NULL;
-    g_autoptr(GArray) needs = g_array_new(FALSE, FALSE, sizeof(StudyNeed));
+    *left_out = ifm_learn_left_out(samples, &options, until != NULL ? was_known : NULL, (gpointer)until, &trouble);
+    if (g_error_matches(trouble, IFM_ERROR, IFM_ERROR_INVALID))
+        g_clear_error(&trouble);
+    if (trouble == NULL)
+        return TRUE;
+    g_propagate_error(error, trouble);
+    return FALSE;
+}
+
+GArray *study_kernel_needs(const IfmKernelSamples *samples, const gint *interrupted, GError **error)
+{
+    g_autoptr(GArray) needs = g_array_new(FALSE, FALSE, sizeof(StudyNeed)), left_out = NULL;
     g_array_set_clear_func(needs, need_clear);
-    g_autoptr(GArray) left_out = ifm_learn_left_out(samples, &options, NULL, NULL, &trouble);
-    if (left_out == NULL && !g_error_matches(trouble, IFM_ERROR, IFM_ERROR_INVALID))
-    {
-        g_propagate_error(error, trouble);
+    if (!leave_out(samples, interrupted, NULL, &left_out, error))
         return NULL;
-    }
-    g_clear_error(&trouble);
     if (left_out == NULL)
         return g_steal_pointer(&needs);
     g_autoptr(GHashTable) operators = list_errors(left_out);
@@ -79,24 +105,6 @@ GArray *study_kernel_needs(const IfmKernelSamples *samples, const gint *interrup
 
 /* --- whether it helped --------------------------------------------------------------------------------------------------
  */
-
-/* Until: what a round knew. @rounds: kernel -> the round that it was chosen in */
-typedef struct
-{
-    GHashTable *rounds;
-    gint64 round;
-} Until;
-
-static gint64 round_of(const Until *until, const char *kernel)
-{
-    return GPOINTER_TO_INT(g_hash_table_lookup(until->rounds, kernel));
-}
-
-static gboolean was_known(const IfmKernelSample *sample, gpointer user)
-{
-    const Until *until = user;
-    return round_of(until, sample->kernel_id) <= until->round;
-}
 
 /* (transfer full) kernel -> round; texts are the definition's */
 static GHashTable *list_rounds(const IfmStudyTables *points, gint64 *last)
@@ -153,7 +161,10 @@ static GArray *list_own_errors(const GArray *left_out)
 
 static IfmRoundRow row_of(const GArray *left_out, const Until *until, const GArray *own)
 {
-    IfmRoundRow row = { .round = until->round, .most = most_of(left_out, until) };
+    IfmRoundRow row = { .round = until->round,
+                        .most = most_of(left_out, until),
+                        .change = (double)NAN,
+                        .change_interval = { (double)NAN, (double)NAN } };
     double missed = 0, measured = 0;
     for (guint i = 0; i < left_out->len; i++)
     {
@@ -175,35 +186,28 @@ static void compare_to_first(IfmRoundRow *row, const GArray *own, const GArray *
     g_assert(own->len == first->len);
     for (guint i = 0; i < own->len; i++)
         changes[i] = g_array_index(own, double, i) - g_array_index(first, double, i);
-    row->change = own != first ? ifm_mean_interval(changes, own->len, 0.95, &row->change_interval) : (double)NAN;
-    if (isnan(row->change))
-        row->change_interval = (IfmInterval){ (double)NAN, (double)NAN };
+    row->change = ifm_mean_interval(changes, own->len, 0.95, &row->change_interval);
 }
 
 GArray *ifm_kernel_round_rows(const IfmStudyTables *points, const IfmKernelSamples *samples, GError **error)
 {
-    const IfmLearnOptions options = { .seed = 1, .threads = 1 };
     g_autoptr(GArray) rows = g_array_new(FALSE, FALSE, sizeof(IfmRoundRow)), first = NULL;
     gint64 last;
     g_autoptr(GHashTable) rounds = list_rounds(points, &last);
     for (gint64 round = 1; last > 1 && round <= last; round++)
     {
-        Until until = { rounds, round };
-        GError *trouble = NULL;
-        g_autoptr(GArray) left_out = ifm_learn_left_out(samples, &options, was_known, &until, &trouble);
-        if (left_out == NULL && !g_error_matches(trouble, IFM_ERROR, IFM_ERROR_INVALID))
-        {
-            g_propagate_error(error, trouble);
+        const Until until = { rounds, round };
+        g_autoptr(GArray) left_out = NULL;
+        if (!leave_out(samples, NULL, &until, &left_out, error))
             return NULL;
-        }
-        g_clear_error(&trouble);
         if (left_out == NULL)
             continue;
         g_autoptr(GArray) own = list_own_errors(left_out);
         IfmRoundRow row = row_of(left_out, &until, own);
         if (first == NULL)
-            first = g_array_ref(own);
-        compare_to_first(&row, own, first);
+            first = g_steal_pointer(&own);
+        else
+            compare_to_first(&row, own, first);
         g_array_append_val(rows, row);
     }
     return g_steal_pointer(&rows);

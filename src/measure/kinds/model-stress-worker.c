@@ -152,9 +152,11 @@ gboolean worker_stress_start(Worker *worker, GError **error)
     WorkerStress *self = worker->stress = worker->stress != NULL ? worker->stress : g_new0(WorkerStress, 1);
     self->is_stressed = model_case->stress_kind != NULL;
     if (self->is_stressed)
+    {
         worker_enter_phase(worker, "starting the background load");
-    if (self->is_stressed && !wake(self, model_case, error))
-        return FALSE;
+        if (!wake(self, model_case, error))
+            return FALSE;
+    }
     gint64 length_ns = 0;
     if (model_case->observe_ns == 0)
         return TRUE;
