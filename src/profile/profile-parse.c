@@ -288,7 +288,7 @@ gboolean profile_plan_init_side(IfmProfilePlan *plan, const char *name, const ch
         return FALSE;
     if (!profile_plan_open(plan, error))
     {
-        if (!g_error_matches(*error, IFM_ERROR, IFM_ERROR_USAGE)) /* which names the option */
+        if (name != NULL && !g_error_matches(*error, IFM_ERROR, IFM_ERROR_USAGE)) /* which names the option */
             g_prefix_error(error, "%s: ", name);
         return FALSE;
     }

@@ -180,8 +180,8 @@ guint profile_parts_of(const char *text);
 /* profile_plan_init: By its options, with its mode's passes. @point: it is one of several: where there is no such model the
  * plan is there all the same and says in `refused` why. */
 gboolean profile_plan_init(IfmProfilePlan *plan, gboolean point, GError **error);
-/* profile_plan_init_side: One side of a comparison: one target, no passes; its case is `base`. @name: "A"
- * @device_option: what its device was said with, "a-device" */
+/* profile_plan_init_side: One side of a comparison: one target, no passes; its case is `base`. @name: "A"; NULL: it is
+ * alone    @device_option: what its device was said with, "a-device" */
 gboolean profile_plan_init_side(IfmProfilePlan *plan, const char *name, const char *device_option, GError **error);
 
 /* --- profile.c: a profile ---------------------------------------------------------------------------------------------

@@ -225,7 +225,7 @@ static gboolean open_model(Tuning *self, GError **error)
     of->seed = options->seed;
     of->output = options->output;
     of->watch = options->watch;
-    return check_file(options->model, error) && profile_plan_init_side(self->plan, options->model, "device", error) &&
+    return check_file(options->model, error) && profile_plan_init_side(self->plan, NULL, "device", error) &&
            check_device(self, error) && check_model(self, error) && check_path(self, error);
 }
 

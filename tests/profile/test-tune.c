@@ -76,6 +76,8 @@ static void expect_error_on(const char *device, const char *model, const char *p
     g_assert_null(strchr(error->message, '\n'));
     if (strstr(error->message, words) == NULL)
         g_error("\"%s\" says nothing of \"%s\"", error->message, words);
+    g_autofree char *twice = g_strconcat(model, ": ", model, NULL); /* "x.onnx: x.onnx: …" */
+    g_assert_true(model == NULL || strstr(error->message, twice) == NULL);
     /* what was there is as it was, and what was not is not */
     g_assert_cmpint(path != NULL && g_file_get_contents(path, &after, &size_after, NULL), ==, is_there);
     g_assert_true(!is_there || (size == size_after && memcmp(before, after, size) == 0));
