@@ -184,7 +184,7 @@ void ifm_latency_model_predict(const IfmLatencyModel *model, const IfmKernelSamp
                                IfmPredictedLatency *predicted);
 
 /** ifm_load_state_await: ifm_load_state_prometheus() of a server that may not have scraped twice yet: as
- * ifm_prometheus_await_busy(). @wait: NULL: it does not wait */
+ * ifm_prometheus_await_load(). @wait: NULL: it does not wait */
 gboolean ifm_load_state_await(const char *url, const int *cores, gsize n_cores, gint64 window_ns,
                               const IfmPrometheusWait *wait, IfmLoadState *load, GError **error);
 

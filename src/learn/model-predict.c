@@ -277,26 +277,22 @@ double *ifm_load_state_live(const IfmLatencyModel *model, const int *cores, gsiz
     return metrics;
 }
 
-/* NaN: the server does not have it. */
-static double mean_of(const char *url, const char *query, gint64 window_ns)
+/* What a scrape counts is of a moment, and the next may be a minute away; how long tasks wait is counted all the time. */
+static double bounded_running(const IfmPrometheusLoad *now)
 {
-    const gint64 now_ns = g_get_real_time() * 1000;
-    IfmPrometheusWindow window;
-    return ifm_prometheus_window(url, query, now_ns - window_ns, now_ns, window_ns, &window, NULL) ? window.mean
-                                                                                                   : (double)NAN;
+    return isnan(now->pressure) ? now->running : fmin(now->running, now->busy + now->pressure * now->running);
 }
 
 gboolean ifm_load_state_await(const char *url, const int *cores, gsize n_cores, gint64 window_ns,
                               const IfmPrometheusWait *wait, IfmLoadState *load, GError **error)
 {
+    IfmPrometheusLoad now;
     *load = (IfmLoadState){ .idle_ns = (double)NAN };
-    if (!ifm_prometheus_await_busy(url, cores, n_cores, window_ns, wait, &load->same, &load->other, error))
+    if (!ifm_prometheus_await_load(url, cores, n_cores, window_ns, wait, &now, error))
         return FALSE;
-    if (strchr(url, '#') != NULL) /* one of several machines: these are of them all */
-        return TRUE;
-    const double busy = mean_of(url, "cpu_busy", window_ns) * mean_of(url, "cpu_count", window_ns);
-    load->competitors = learn_competitors(mean_of(url, "tasks_running", window_ns), busy,
-                                          mean_of(url, "pressure_cpu", window_ns), (double)NAN);
+    load->same = now.same;
+    load->other = now.other;
+    load->competitors = learn_competitors(bounded_running(&now), now.busy, now.pressure, (double)NAN);
     return TRUE;
 }
 

@@ -26,13 +26,15 @@
 /* In nanoseconds it still is a 64-bit integer. */
 #define MAX_UNIX_S 9e9
 #define IDLE_QUERY "node_cpu_seconds_total{mode=\"idle\"}"
+#define RUNNING_QUERY "node_procs_running"
+#define PRESSURE_QUERY "node_pressure_cpu_waiting_seconds_total"
 
 const IfmPrometheusPreset ifm_prometheus_presets[] = {
     { "cpu_busy", "1 - avg(rate(" IDLE_QUERY "[" RANGE "]))", "share of the time that processors are busy; node exporter" },
     { "cpu_count", "count(" IDLE_QUERY ")", "processors; node exporter" },
-    { "tasks_running", "sum(avg_over_time(node_procs_running[" RANGE "]) - 1)",
+    { "tasks_running", "sum(avg_over_time(" RUNNING_QUERY "[" RANGE "]) - 1)",
       "tasks that run or wait at a scrape, but for the exporter; node exporter" },
-    { "pressure_cpu", "rate(node_pressure_cpu_waiting_seconds_total[" RANGE "])",
+    { "pressure_cpu", "rate(" PRESSURE_QUERY "[" RANGE "])",
       "share of the time that a task waits for a processor; node exporter" },
     { "pressure_memory", "rate(node_pressure_memory_waiting_seconds_total[" RANGE "])",
       "share of the time that a task waits for memory; node exporter" },
@@ -519,31 +521,51 @@ gboolean ifm_prometheus_window(const char *url, const char *query, gint64 start_
 /* --- processors ---------------------------------------------------------------------------------------------------------
  */
 
-/* Share of the time that one processor was busy, by the raw samples of its idle seconds: the last one against the one that
- * is a window before it, or where scrapes are farther apart the one before. NaN with fewer than two */
-static double busy_of(const json_t *values, gint64 window_ns)
+static double value_at(const json_t *values, gsize i)
 {
-    const gsize n = json_array_size(values);
-    double times[2] = { 0 }, idle[2] = { 0 };
-    for (gsize i = n; i-- > 0;)
-    {
-        const json_t *sample = json_array_get(values, i);
-        const char *text = json_string_value(json_array_get(sample, 1));
-        const int at = i + 1 == n ? 1 : 0;
-        times[at] = json_number_value(json_array_get(sample, 0));
-        idle[at] = text != NULL ? g_ascii_strtod(text, NULL) : (double)NAN;
-        if (at == 0 && times[1] - times[0] >= (double)window_ns / 1e9)
-            break;
-    }
-    const double span = times[1] - times[0];
-    return n >= 2 && span > 0 ? 1 - (idle[1] - idle[0]) / span : (double)NAN;
+    const char *text = json_string_value(json_array_get(json_array_get(values, i), 1));
+    return text != NULL ? g_ascii_strtod(text, NULL) : (double)NAN;
+}
+
+static double time_at(const json_t *values, gsize i)
+{
+    return json_number_value(json_array_get(json_array_get(values, i), 0));
+}
+
+/* Of raw samples the one that is a window before the last one, or where scrapes are farther apart the one before.
+ * @n: at least 2 */
+static gsize first_of(const json_t *values, gsize n, gint64 window_ns)
+{
+    gsize i = n - 2;
+    while (i > 0 && time_at(values, n - 1) - time_at(values, i) < (double)window_ns / 1e9)
+        i--;
+    return i;
+}
+
+/* What a counter grew by in a second of the window. NaN with fewer than two samples */
+static double growth_of(const json_t *values, gint64 window_ns)
+{
+    const gsize n = json_array_size(values), first = n >= 2 ? first_of(values, n, window_ns) : 0;
+    const double span = n >= 2 ? time_at(values, n - 1) - time_at(values, first) : 0;
+    return span > 0 ? (value_at(values, n - 1) - value_at(values, first)) / span : (double)NAN;
+}
+
+/* The mean of a gauge over the window: what was sampled as it began is of before. */
+static double mean_of(const json_t *values, gint64 window_ns)
+{
+    const gsize n = json_array_size(values), first = n >= 2 ? first_of(values, n, window_ns) + 1 : 0;
+    double sum = 0;
+    for (gsize i = first; i < n; i++)
+        sum += value_at(values, i);
+    return sum / (double)(n - first);
 }
 
 /* How often more than once a second a counter of seconds may grow, by scrapes that came early or late. */
-#define MAX_IDLE 2.0
+#define MAX_GROWTH 2.0
 
 /* Busy: of the processors in question [0] and of the others [1]: sums of shares, and how many they are
- * @n_series: with however few samples    @instance: (borrowed) of the machine they are of; NULL: not known yet */
+ * @n_series: with however few samples    @instance: (borrowed from the answer) of the machine they are of; NULL: not known
+ * yet */
 typedef struct
 {
     double sums[2];
@@ -567,7 +589,7 @@ static gboolean add_cpu(Busy *busy, const json_t *series, const int *cores, gsiz
                         const char *address, const char *wanted, GError **error)
 {
     const char *cpu = ifm_member_text(series, "metric.cpu"), *instance = ifm_member_text(series, "metric.instance");
-    const double share = busy_of(json_object_get(series, "values"), window_ns);
+    const double share = 1 - growth_of(json_object_get(series, "values"), window_ns);
     guint64 number = 0;
     if (wanted != NULL && g_strcmp0(wanted, instance) != 0)
         return TRUE;
@@ -577,7 +599,7 @@ static gboolean add_cpu(Busy *busy, const json_t *series, const int *cores, gsiz
     if (!check_machine(busy, instance, address, error))
         return FALSE;
     busy->n_series++;
-    if (share < 1 - MAX_IDLE)
+    if (share < 1 - MAX_GROWTH)
         return ifm_error_refuse(error, "prometheus: %s: processor %s was idle for %.1f s a second", address, word,
                                 1 - share);
     if (!isfinite(share) || share > 1) /* too few samples; a counter that began anew */
@@ -601,8 +623,26 @@ static gboolean add_cpus(Busy *busy, const char *url, const json_t *result, cons
             !add_cpu(busy, series, cores, n_cores, window_ns, address, mark != NULL ? mark + 1 : NULL, error))
             return FALSE;
     }
-    busy->instance = NULL; /* it is the answer's */
     return TRUE;
+}
+
+/* Of a metric of the machine's own, of which there is one series, over the window. NaN: the server has nothing of it
+ * @of: growth_of or mean_of    @instance: (nullable) of the machine */
+static double lately(const char *url, const char *metric, gint64 range_s, const char *instance, gint64 window_ns,
+                     double (*of)(const json_t *values, gint64 window_ns))
+{
+    g_autofree char *query = g_strdup_printf("%s[%" G_GINT64_FORMAT "s]", metric, range_s);
+    json_auto_t *json = ask_now(url, query, NULL);
+    const json_t *result = json != NULL ? matrix_of(json, query, NULL) : NULL;
+    for (gsize i = 0; i < json_array_size(result); i++)
+    {
+        IfmPrometheusWindow checked = { 0 };
+        const json_t *series = json_array_get(result, i);
+        if (g_strcmp0(ifm_member_text(series, "metric.instance"), instance) == 0)
+            return add_series(series, &checked, query, NULL) ? of(json_object_get(series, "values"), window_ns)
+                                                             : (double)NAN;
+    }
+    return (double)NAN;
 }
 
 /* Waits for a scrape as far as the budget goes. FALSE with an error where it does not, or where none will help. */
@@ -630,8 +670,8 @@ static gboolean await_scrape(const char *url, gint64 interval_ns, gboolean is_ho
     return TRUE;
 }
 
-gboolean ifm_prometheus_await_busy(const char *url, const int *cores, gsize n_cores, gint64 window_ns,
-                                   const IfmPrometheusWait *wait, double *same, double *other, GError **error)
+gboolean ifm_prometheus_await_load(const char *url, const int *cores, gsize n_cores, gint64 window_ns,
+                                   const IfmPrometheusWait *wait, IfmPrometheusLoad *load, GError **error)
 {
     for (gint64 waited_ns = 0;;)
     {
@@ -640,17 +680,26 @@ gboolean ifm_prometheus_await_busy(const char *url, const int *cores, gsize n_co
         gboolean is_seen = FALSE;
         if (!find_interval(url, IDLE_QUERY, &interval_ns, &is_seen, error))
             return FALSE;
-        const gint64 range_ns = interval_ns > 0 ? MAX(3 * interval_ns, window_ns + 2 * interval_ns) : MAX_INTERVAL_NS;
-        g_autofree char *query =
-            g_strdup_printf(IDLE_QUERY "[%" G_GINT64_FORMAT "s]", (range_ns + SECOND_NS - 1) / SECOND_NS);
+        const gint64 range_ns = interval_ns > 0 ? MAX(3 * interval_ns, window_ns + 2 * interval_ns) : MAX_INTERVAL_NS,
+                     range_s = (range_ns + SECOND_NS - 1) / SECOND_NS;
+        g_autofree char *query = g_strdup_printf(IDLE_QUERY "[%" G_GINT64_FORMAT "s]", range_s);
         json_auto_t *json = ask_now(url, query, error);
         const json_t *result = json != NULL ? matrix_of(json, query, error) : NULL;
         if (result == NULL || !add_cpus(&busy, url, result, cores, n_cores, window_ns, error))
             return FALSE;
-        *same = busy.counts[0] > 0 ? busy.sums[0] / (double)busy.counts[0] : 0;
-        *other = busy.counts[1] > 0 ? busy.sums[1] / (double)busy.counts[1] : 0;
         if (busy.counts[0] > 0)
+        {
+            const double running = lately(url, RUNNING_QUERY, range_s, busy.instance, window_ns, mean_of),
+                         pressure = lately(url, PRESSURE_QUERY, range_s, busy.instance, window_ns, growth_of);
+            *load = (IfmPrometheusLoad){
+                .same = busy.sums[0] / (double)busy.counts[0],
+                .other = busy.counts[1] > 0 ? busy.sums[1] / (double)busy.counts[1] : 0,
+                .busy = busy.sums[0] + busy.sums[1],
+                .running = running >= 0 ? MAX(running - 1, 0) : (double)NAN,
+                .pressure = pressure >= 0 && pressure <= MAX_GROWTH ? MIN(pressure, 1) : (double)NAN,
+            };
             return TRUE;
+        }
         const gboolean is_hopeless = (is_seen && busy.n_series == 0) || busy.counts[1] > 0;
         if (!await_scrape(url, interval_ns, is_hopeless, wait, &waited_ns, error))
             return FALSE;
@@ -660,5 +709,10 @@ gboolean ifm_prometheus_await_busy(const char *url, const int *cores, gsize n_co
 gboolean ifm_prometheus_busy(const char *url, const int *cores, gsize n_cores, gint64 window_ns, double *same,
                              double *other, GError **error)
 {
-    return ifm_prometheus_await_busy(url, cores, n_cores, window_ns, NULL, same, other, error);
+    IfmPrometheusLoad load;
+    if (!ifm_prometheus_await_load(url, cores, n_cores, window_ns, NULL, &load, error))
+        return FALSE;
+    *same = load.same;
+    *other = load.other;
+    return TRUE;
 }

@@ -1,5 +1,6 @@
 #include <string.h>
 
+#include "build-folders.h"
 #include "folder.h"
 #include "law.h"
 
@@ -124,7 +125,7 @@ static void test_hostile(void)
 {
     g_autoptr(IfmLatencyModel) model = train(IFM_LEARN_BOOSTED);
     json_auto_t *good = ifm_latency_model_to_json(model);
-    assert_spoilt(good, "latency_model", G_MAXSIZE, json_integer(3), "version 3, this program reads 4");
+    assert_spoilt(good, "latency_model", G_MAXSIZE, json_integer(3), "version 3, this program reads 4: inferometer train writes it");
     assert_spoilt(good, "latency_model", G_MAXSIZE, json_string("1"), "expected an integer");
     assert_spoilt(good, "idle_trees.left", 0, json_integer(0), "children 0 and 2 of node 0");
     assert_spoilt(good, "idle_trees.left", 1, json_integer(1), "of node 1, expected both to be above it");
@@ -246,6 +247,19 @@ static void test_files(void)
     remove_tree(folder);
 }
 
+/* The shipped files are of this version: a fuzzer and kills.py that get a refused one test nothing. */
+static void test_shipped(void)
+{
+    static const char *const names[] = { "model.json", "idle-alone.json" };
+    for (gsize i = 0; i < G_N_ELEMENTS(names); i++)
+    {
+        g_autoptr(GError) error = NULL;
+        g_autofree char *path = g_build_filename(IFM_SOURCE_DIR, "fuzz", "corpus", "latency", names[i], NULL);
+        g_autoptr(IfmLatencyModel) model = ifm_latency_model_read(path, &error);
+        g_assert_no_error(error);
+    }
+}
+
 int main(int argc, char **argv)
 {
     g_test_init(&argc, &argv, NULL);
@@ -258,5 +272,6 @@ int main(int argc, char **argv)
     g_test_add_func("/latency-model/hostile", test_hostile);
     g_test_add_func("/latency-model/hostile-choices", test_hostile_choices);
     g_test_add_func("/latency-model/files", test_files);
+    g_test_add_func("/latency-model/shipped", test_shipped);
     return g_test_run();
 }

@@ -215,35 +215,35 @@ static void test_live(void)
 }
 
 #define MATRIX(series) "{\"status\":\"success\",\"data\":{\"resultType\":\"matrix\",\"result\":[" series "]}}"
-#define SINGLE(value) g_strdup(MATRIX("{\"metric\":{},\"values\":[[1,\"" value "\"],[2,\"" value "\"]]}"))
 
-/* Two processors that are busy; of what is not among @user there is nothing. */
+/* Two processors that are busy; of what is not among @user there is nothing. The first count of tasks is of before. */
 static char *answer(const char *path, const char *form, void *user)
 {
     if (strstr(form, "query=up") != NULL)
         return g_strdup(MATRIX("{\"metric\":{},\"values\":[[0,\"1\"],[15,\"1\"],[30,\"1\"]]}"));
-    if (g_str_equal(path, "/api/v1/query"))
+    if (!g_str_equal(path, "/api/v1/query"))
+        return g_strdup(MATRIX(""));
+    if (strstr(form, "query=node_procs_running") != NULL)
+        return g_strdup(strstr(user, "running") != NULL ? MATRIX("{\"metric\":{},\"values\":[[0,\"90\"],[15,\"7\"]]}")
+                                                        : MATRIX(""));
+    if (strstr(form, "query=node_pressure_cpu") != NULL)
+        return g_strdup(strstr(user, "pressure") != NULL
+                            ? MATRIX("{\"metric\":{},\"values\":[[0,\"10\"],[15,\"17.5\"]]}")
+                            : MATRIX(""));
+    if (strstr(form, "query=node_cpu") != NULL)
         return g_strdup(MATRIX("{\"metric\":{\"cpu\":\"0\"},\"values\":[[0,\"0\"],[15,\"0\"]]},"
                                "{\"metric\":{\"cpu\":\"1\"},\"values\":[[0,\"0\"],[15,\"0\"]]}"));
-    if (strstr(form, "query=count") != NULL)
-        return SINGLE("2");
-    if (strstr(form, "query=1%20-%20avg") != NULL)
-        return SINGLE("1");
-    if (strstr(form, "node_procs_running") != NULL && strstr(user, "running") != NULL)
-        return SINGLE("6");
-    if (strstr(form, "node_pressure_cpu") != NULL && strstr(user, "pressure") != NULL)
-        return SINGLE("0.5");
     return g_strdup(MATRIX(""));
 }
 
-/* Competitors are those that an exporter has of: tasks, or at least that some wait; else one. */
+/* Competitors are those that an exporter has of: tasks, as long as some wait, or at least that some wait; else one. */
 static void test_prometheus(void)
 {
     static const struct
     {
         const char *has;
         double competitors;
-    } rows[] = { { "running pressure", 3 }, { "running", 3 }, { "pressure", 1.25 }, { "", 1 } };
+    } rows[] = { { "running pressure", 2.5 }, { "running", 3 }, { "pressure", 1.25 }, { "", 1 } };
     for (gsize i = 0; i < G_N_ELEMENTS(rows); i++)
     {
         HttpServer server = { .answer = answer, .user = (void *)rows[i].has };

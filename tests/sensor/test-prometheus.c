@@ -325,18 +325,18 @@ static void test_scrapes(void)
         HttpServer server = { .answer = answer_clock, .user = &clock };
         const IfmPrometheusWait wait = { (gint64)(rows[i].budget_s * 1e9), hear, sleep_on, &clock };
         const int core = 0;
-        double same = -1, other;
+        IfmPrometheusLoad load;
         g_autoptr(GError) error = NULL;
         http_start(&server);
         g_autofree char *url = g_strdup_printf("http://127.0.0.1:%d#host:9100", server.port);
         const gboolean ok =
-            ifm_prometheus_await_busy(url, &core, 1, G_GINT64_CONSTANT(5000000000), &wait, &same, &other, &error);
+            ifm_prometheus_await_load(url, &core, 1, G_GINT64_CONSTANT(5000000000), &wait, &load, &error);
         http_stop(&server);
         g_test_message("row %zu: %s", i, ok ? "busy" : error->message);
         g_assert_cmpint(ok, ==, rows[i].busy >= 0);
         g_assert_cmpfloat(clock.slept_s, ==, rows[i].slept_s);
         if (ok)
-            g_assert_cmpfloat_with_epsilon(same, rows[i].busy, 1e-9);
+            g_assert_cmpfloat_with_epsilon(load.same, rows[i].busy, 1e-9);
         if (rows[i].message != NULL)
             g_assert_nonnull(strstr(ok ? clock.said : error->message, rows[i].message));
         g_free(clock.said);
