@@ -147,6 +147,56 @@ static void test_server(void)
     http_stop(&server);
 }
 
+#define OF(instance, values) "{\"metric\":{\"cpu\":\"0\",\"instance\":\"" instance "\"},\"values\":[" values "]}"
+
+/* Two machines, one busy and one not. */
+static char *answer_two(const char *path, const char *form, void *user)
+{
+    if (strstr(form, "query=up%5B10m%5D") != NULL)
+        return g_strdup(MATRIX(OF("a:1", "[0,\"1\"],[15,\"1\"],[30,\"1\"]") ","
+                               OF("b:1", "[0,\"1\"],[15,\"1\"],[30,\"1\"]")));
+    if (strstr(form, "query=node_procs_running") != NULL)
+        return g_strdup(MATRIX(OF("b:1", "[0,\"0\"],[15,\"0\"],[30,\"0\"]") ","
+                               OF("a:1", "[0,\"80\"],[15,\"7\"],[30,\"5\"]")));
+    if (strstr(form, "query=node_pressure_cpu") != NULL)
+        return g_strdup(strcmp(user, "odd") == 0 ? MATRIX(OF("a:1", "[0,\"0\"],[15,\"90\"],[30,\"900\"]"))
+                                                 : MATRIX(OF("a:1", "[0,\"0\"],[15,\"1.5\"],[30,\"9\"]")));
+    return g_strdup(MATRIX(OF("a:1", "[0,\"0\"],[15,\"12\"],[30,\"12\"]") ","
+                           OF("b:1", "[0,\"0\"],[15,\"15\"],[30,\"30\"]")));
+}
+
+/* All of a load is of one machine and of one window: what was counted as the window began is of before. */
+static void test_load(void)
+{
+    static const struct
+    {
+        const char *machine, *pressures;
+        gint64 window_s;
+        double busy, running, pressure;
+    } rows[] = {
+        { "a:1", "", 5, 1, 4, 0.5 },          { "a:1", "", 20, 0.6, 5, 0.3 },
+        { "a:1", "odd", 5, 1, 4, (double)NAN }, { "b:1", "", 5, 0, 0, (double)NAN },
+    };
+    for (gsize i = 0; i < G_N_ELEMENTS(rows); i++)
+    {
+        HttpServer server = { .answer = answer_two, .user = (void *)rows[i].pressures };
+        IfmPrometheusLoad load;
+        g_autoptr(GError) error = NULL;
+        http_start(&server);
+        g_autofree char *url = g_strdup_printf("http://127.0.0.1:%d#%s", server.port, rows[i].machine);
+        const gboolean ok =
+            ifm_prometheus_await_load(url, NULL, 0, rows[i].window_s * 1000000000, NULL, &load, &error);
+        http_stop(&server);
+        g_assert_no_error(error);
+        g_assert_true(ok);
+        g_assert_cmpfloat_with_epsilon(load.busy, rows[i].busy, 1e-9);
+        g_assert_cmpfloat_with_epsilon(load.running, rows[i].running, 1e-9);
+        g_assert_cmpint(isnan(load.pressure), ==, isnan(rows[i].pressure));
+        if (!isnan(rows[i].pressure))
+            g_assert_cmpfloat_with_epsilon(load.pressure, rows[i].pressure, 1e-9);
+    }
+}
+
 /* --- what is no answer ------------------------------------------------------------------------------------------------ */
 
 #define HTTP(status, fields) HTTP_RAW "HTTP/1.1 " status "\r\n" fields "Connection: close\r\n\r\n"
@@ -424,6 +474,7 @@ int main(int argc, char **argv)
     g_test_add_func("/prometheus/parse", test_parse);
     g_test_add_func("/prometheus/cut", test_cut);
     g_test_add_func("/prometheus/server", test_server);
+    g_test_add_func("/prometheus/load", test_load);
     g_test_add_func("/prometheus/mischief", test_mischief);
     g_test_add_func("/prometheus/scrapes", test_scrapes);
     g_test_add_func("/prometheus/interval", test_interval);
