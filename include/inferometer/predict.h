@@ -212,8 +212,9 @@ double *ifm_load_state_live(const IfmLatencyModel *model, const int *cores, gsiz
 
 /**
  * ifm_load_state_prometheus: The same of the last @window_ns, or of the last two scrapes where these are farther apart, by
- * what a server has of node exporter: busy processors, and where the exporter has it (node_procs_running, or
- * node_pressure_cpu_waiting_seconds_total) how many tasks compete for them; without metrics, which no exporter has.
+ * what a server has of node exporter: busy processors, and how many tasks compete for them: by node_procs_running, no more
+ * than node_pressure_cpu_waiting_seconds_total allows, or by either alone; one where it has neither. Without metrics, which
+ * no exporter has. @url: with "#HOST:PORT", all of it is of that machine
  * Returns: FALSE with the errors of ifm_prometheus_busy()
  */
 gboolean ifm_load_state_prometheus(const char *url, const int *cores, gsize n_cores, gint64 window_ns, IfmLoadState *load,

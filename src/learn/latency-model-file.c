@@ -417,10 +417,9 @@ IfmLatencyModel *ifm_latency_model_from_json(const json_t *json, const char *whe
         return NULL;
     if (version != FORMAT_VERSION)
     {
-        ifm_error_refuse(error,
-                         "%s.latency_model: version %" G_GINT64_FORMAT ", this program reads %d: inferometer train writes it "
-                         "anew from the same data",
-                         where, version, FORMAT_VERSION);
+        ifm_error_refuse(error, "%s.latency_model: version %" G_GINT64_FORMAT ", this program reads %d%s", where, version,
+                         FORMAT_VERSION,
+                         version < FORMAT_VERSION ? ": run \"inferometer train\" again on the same data" : "");
         return NULL;
     }
     g_autoptr(IfmLatencyModel) model = learn_model_alloc();

@@ -277,10 +277,11 @@ double *ifm_load_state_live(const IfmLatencyModel *model, const int *cores, gsiz
     return metrics;
 }
 
-/* What a scrape counts is of a moment, and the next may be a minute away; how long tasks wait is counted all the time. */
+/* Tasks wait for @pressure of the time, and then no more than were ever counted. A count is of one moment, and the next may
+ * be a minute away. */
 static double bounded_running(const IfmPrometheusLoad *now)
 {
-    return isnan(now->pressure) ? now->running : fmin(now->running, now->busy + now->pressure * now->running);
+    return isnan(now->pressure) ? now->running : fmin(now->running, now->busy + now->pressure * now->most_running);
 }
 
 gboolean ifm_load_state_await(const char *url, const int *cores, gsize n_cores, gint64 window_ns,

@@ -532,32 +532,62 @@ static double time_at(const json_t *values, gsize i)
     return json_number_value(json_array_get(json_array_get(values, i), 0));
 }
 
-/* Of raw samples the one that is a window before the last one, or where scrapes are farther apart the one before.
- * @n: at least 2 */
-static gsize first_of(const json_t *values, gsize n, gint64 window_ns)
+/* Samples: of a series the first @n, which are up to a time. */
+typedef struct
 {
-    gsize i = n - 2;
-    while (i > 0 && time_at(values, n - 1) - time_at(values, i) < (double)window_ns / 1e9)
+    const json_t *values;
+    gsize n;
+} Samples;
+
+static Samples samples_until(const json_t *series, double until_s)
+{
+    Samples samples = { json_object_get(series, "values"), 0 };
+    while (samples.n < json_array_size(samples.values) && time_at(samples.values, samples.n) <= until_s)
+        samples.n++;
+    return samples;
+}
+
+static double last_s(const Samples *samples)
+{
+    return time_at(samples->values, samples->n - 1);
+}
+
+/* The one that is a window before the last one, or where scrapes are farther apart the one before. @samples: at least 2 */
+static gsize first_of(const Samples *samples, gint64 window_ns)
+{
+    gsize i = samples->n - 2;
+    while (i > 0 && last_s(samples) - time_at(samples->values, i) < (double)window_ns / 1e9)
         i--;
     return i;
 }
 
 /* What a counter grew by in a second of the window. NaN with fewer than two samples */
-static double growth_of(const json_t *values, gint64 window_ns)
+static double growth_of(const Samples *samples, gint64 window_ns)
 {
-    const gsize n = json_array_size(values), first = n >= 2 ? first_of(values, n, window_ns) : 0;
-    const double span = n >= 2 ? time_at(values, n - 1) - time_at(values, first) : 0;
-    return span > 0 ? (value_at(values, n - 1) - value_at(values, first)) / span : (double)NAN;
+    if (samples->n < 2)
+        return (double)NAN;
+    const gsize first = first_of(samples, window_ns);
+    const double span = last_s(samples) - time_at(samples->values, first);
+    return span > 0 ? (value_at(samples->values, samples->n - 1) - value_at(samples->values, first)) / span : (double)NAN;
 }
 
-/* The mean of a gauge over the window: what was sampled as it began is of before. */
-static double mean_of(const json_t *values, gint64 window_ns)
+/* A gauge over the window: the sample at its start belongs to the window before. NaN where the server has no number
+ * @most: (out) the largest    Returns: the mean */
+static double mean_of(const Samples *samples, gint64 window_ns, double *most)
 {
-    const gsize n = json_array_size(values), first = n >= 2 ? first_of(values, n, window_ns) + 1 : 0;
     double sum = 0;
-    for (gsize i = first; i < n; i++)
-        sum += value_at(values, i);
-    return sum / (double)(n - first);
+    gsize n = 0;
+    *most = (double)NAN;
+    for (gsize i = samples->n >= 2 ? first_of(samples, window_ns) + 1 : 0; i < samples->n; i++)
+    {
+        const double value = value_at(samples->values, i);
+        if (!isfinite(value))
+            continue;
+        *most = fmax(*most, value);
+        sum += value;
+        n++;
+    }
+    return n > 0 ? sum / (double)n : (double)NAN;
 }
 
 /* How often more than once a second a counter of seconds may grow, by scrapes that came early or late. */
@@ -565,12 +595,13 @@ static double mean_of(const json_t *values, gint64 window_ns)
 
 /* Busy: of the processors in question [0] and of the others [1]: sums of shares, and how many they are
  * @n_series: with however few samples    @instance: (borrowed from the answer) of the machine they are of; NULL: not known
- * yet */
+ * yet    @until_s: the last scrape of them    @numbers: those that are counted: two jobs may scrape one exporter */
 typedef struct
 {
-    double sums[2];
+    double sums[2], until_s;
     gsize counts[2], n_series;
     const char *instance;
+    GHashTable *numbers;
 } Busy;
 
 static gboolean check_machine(Busy *busy, const char *instance, const char *address, GError **error)
@@ -589,7 +620,8 @@ static gboolean add_cpu(Busy *busy, const json_t *series, const int *cores, gsiz
                         const char *address, const char *wanted, GError **error)
 {
     const char *cpu = ifm_member_text(series, "metric.cpu"), *instance = ifm_member_text(series, "metric.instance");
-    const double share = 1 - growth_of(json_object_get(series, "values"), window_ns);
+    const Samples samples = samples_until(series, (double)INFINITY);
+    const double share = 1 - growth_of(&samples, window_ns);
     guint64 number = 0;
     if (wanted != NULL && g_strcmp0(wanted, instance) != 0)
         return TRUE;
@@ -604,7 +636,10 @@ static gboolean add_cpu(Busy *busy, const json_t *series, const int *cores, gsiz
                                 1 - share);
     if (!isfinite(share) || share > 1) /* too few samples; a counter that began anew */
         return TRUE;
+    if (!g_hash_table_add(busy->numbers, GUINT_TO_POINTER((guint)number + 1)))
+        return TRUE;
     const int is_other = !ifm_core_is_among(cores, n_cores, (int)number);
+    busy->until_s = MAX(busy->until_s, last_s(&samples));
     busy->sums[is_other] += MAX(share, 0);
     busy->counts[is_other]++;
     return TRUE;
@@ -615,6 +650,8 @@ static gboolean add_cpus(Busy *busy, const char *url, const json_t *result, cons
 {
     const char *mark = strchr(url, '#');
     g_autofree char *address = address_of(url);
+    g_autoptr(GHashTable) numbers = g_hash_table_new(NULL, NULL);
+    *busy = (Busy){ .numbers = numbers };
     for (gsize i = 0; i < json_array_size(result); i++)
     {
         IfmPrometheusWindow checked = { 0 };
@@ -623,26 +660,46 @@ static gboolean add_cpus(Busy *busy, const char *url, const json_t *result, cons
             !add_cpu(busy, series, cores, n_cores, window_ns, address, mark != NULL ? mark + 1 : NULL, error))
             return FALSE;
     }
+    busy->numbers = NULL;
     return TRUE;
 }
 
-/* Of a metric of the machine's own, of which there is one series, over the window. NaN: the server has nothing of it
- * @of: growth_of or mean_of    @instance: (nullable) of the machine */
-static double lately(const char *url, const char *metric, gint64 range_s, const char *instance, gint64 window_ns,
-                     double (*of)(const json_t *values, gint64 window_ns))
+/* (transfer full) raw samples of the last so many seconds */
+static json_t *ask_samples(const char *url, const char *query, gint64 range_s, GError **error)
 {
-    g_autofree char *query = g_strdup_printf("%s[%" G_GINT64_FORMAT "s]", metric, range_s);
-    json_auto_t *json = ask_now(url, query, NULL);
-    const json_t *result = json != NULL ? matrix_of(json, query, NULL) : NULL;
+    g_autofree char *range = g_strdup_printf("%s[%" G_GINT64_FORMAT "s]", query, range_s);
+    json_auto_t *json = ask_now(url, range, error);
+    return json != NULL && matrix_of(json, range, error) != NULL ? json_incref(json) : NULL;
+}
+
+/* Of the series of the machine the one with the latest sample: another may have ended. None: .n is 0 */
+static Samples latest_of(const json_t *json, const Busy *busy)
+{
+    const json_t *result = ifm_member(json, "data.result");
+    Samples latest = { 0 };
     for (gsize i = 0; i < json_array_size(result); i++)
     {
         IfmPrometheusWindow checked = { 0 };
         const json_t *series = json_array_get(result, i);
-        if (g_strcmp0(ifm_member_text(series, "metric.instance"), instance) == 0)
-            return add_series(series, &checked, query, NULL) ? of(json_object_get(series, "values"), window_ns)
-                                                             : (double)NAN;
+        const Samples samples = samples_until(series, busy->until_s);
+        if (g_strcmp0(ifm_member_text(series, "metric.instance"), busy->instance) == 0 && samples.n > 0 &&
+            add_series(series, &checked, "", NULL) && (latest.n == 0 || last_s(&samples) > last_s(&latest)))
+            latest = samples;
     }
-    return (double)NAN;
+    return latest;
+}
+
+/* What a server does not have is NaN. A scrape that came after the one of the processors is not looked at. */
+static void find_tasks(const char *url, gint64 range_s, gint64 window_ns, const Busy *busy, IfmPrometheusLoad *load)
+{
+    json_auto_t *running = ask_samples(url, RUNNING_QUERY, range_s, NULL),
+                *pressure = ask_samples(url, PRESSURE_QUERY, range_s, NULL);
+    const Samples counts = latest_of(running, busy), waits = latest_of(pressure, busy);
+    double most;
+    const double mean = mean_of(&counts, window_ns, &most), growth = growth_of(&waits, window_ns);
+    load->running = mean >= 1 ? mean - 1 : mean >= 0 ? 0 : (double)NAN; /* without the exporter itself */
+    load->most_running = most >= 1 ? most - 1 : most >= 0 ? 0 : (double)NAN;
+    load->pressure = growth >= 0 && growth <= MAX_GROWTH ? MIN(growth, 1) : (double)NAN;
 }
 
 /* Waits for a scrape as far as the budget goes. FALSE with an error where it does not, or where none will help. */
@@ -670,49 +727,59 @@ static gboolean await_scrape(const char *url, gint64 interval_ns, gboolean is_ho
     return TRUE;
 }
 
-gboolean ifm_prometheus_await_load(const char *url, const int *cores, gsize n_cores, gint64 window_ns,
-                                   const IfmPrometheusWait *wait, IfmPrometheusLoad *load, GError **error)
+/* @answer: (out) (transfer full) that @busy borrows from    @range_s: (out) of that many seconds */
+static gboolean await_busy(const char *url, const int *cores, gsize n_cores, gint64 window_ns,
+                           const IfmPrometheusWait *wait, Busy *busy, json_t **answer, gint64 *range_s, GError **error)
 {
     for (gint64 waited_ns = 0;;)
     {
-        Busy busy = { 0 };
         gint64 interval_ns = 0;
         gboolean is_seen = FALSE;
         if (!find_interval(url, IDLE_QUERY, &interval_ns, &is_seen, error))
             return FALSE;
-        const gint64 range_ns = interval_ns > 0 ? MAX(3 * interval_ns, window_ns + 2 * interval_ns) : MAX_INTERVAL_NS,
-                     range_s = (range_ns + SECOND_NS - 1) / SECOND_NS;
-        g_autofree char *query = g_strdup_printf(IDLE_QUERY "[%" G_GINT64_FORMAT "s]", range_s);
-        json_auto_t *json = ask_now(url, query, error);
-        const json_t *result = json != NULL ? matrix_of(json, query, error) : NULL;
-        if (result == NULL || !add_cpus(&busy, url, result, cores, n_cores, window_ns, error))
+        const gint64 range_ns = interval_ns > 0 ? MAX(3 * interval_ns, window_ns + 2 * interval_ns) : MAX_INTERVAL_NS;
+        *range_s = (range_ns + SECOND_NS - 1) / SECOND_NS;
+        json_auto_t *json = ask_samples(url, IDLE_QUERY, *range_s, error);
+        if (json == NULL || !add_cpus(busy, url, ifm_member(json, "data.result"), cores, n_cores, window_ns, error))
             return FALSE;
-        if (busy.counts[0] > 0)
+        if (busy->counts[0] > 0)
         {
-            const double running = lately(url, RUNNING_QUERY, range_s, busy.instance, window_ns, mean_of),
-                         pressure = lately(url, PRESSURE_QUERY, range_s, busy.instance, window_ns, growth_of);
-            *load = (IfmPrometheusLoad){
-                .same = busy.sums[0] / (double)busy.counts[0],
-                .other = busy.counts[1] > 0 ? busy.sums[1] / (double)busy.counts[1] : 0,
-                .busy = busy.sums[0] + busy.sums[1],
-                .running = running >= 0 ? MAX(running - 1, 0) : (double)NAN,
-                .pressure = pressure >= 0 && pressure <= MAX_GROWTH ? MIN(pressure, 1) : (double)NAN,
-            };
+            *answer = json_incref(json);
             return TRUE;
         }
-        const gboolean is_hopeless = (is_seen && busy.n_series == 0) || busy.counts[1] > 0;
+        const gboolean is_hopeless = (is_seen && busy->n_series == 0) || busy->counts[1] > 0;
         if (!await_scrape(url, interval_ns, is_hopeless, wait, &waited_ns, error))
             return FALSE;
     }
 }
 
+static double share_of(const Busy *busy, int which)
+{
+    return busy->counts[which] > 0 ? busy->sums[which] / (double)busy->counts[which] : 0;
+}
+
+gboolean ifm_prometheus_await_load(const char *url, const int *cores, gsize n_cores, gint64 window_ns,
+                                   const IfmPrometheusWait *wait, IfmPrometheusLoad *load, GError **error)
+{
+    Busy busy;
+    gint64 range_s;
+    json_auto_t *answer = NULL;
+    if (!await_busy(url, cores, n_cores, window_ns, wait, &busy, &answer, &range_s, error))
+        return FALSE;
+    *load = (IfmPrometheusLoad){ share_of(&busy, 0), share_of(&busy, 1), .busy = busy.sums[0] + busy.sums[1] };
+    find_tasks(url, range_s, window_ns, &busy, load);
+    return TRUE;
+}
+
 gboolean ifm_prometheus_busy(const char *url, const int *cores, gsize n_cores, gint64 window_ns, double *same,
                              double *other, GError **error)
 {
-    IfmPrometheusLoad load;
-    if (!ifm_prometheus_await_load(url, cores, n_cores, window_ns, NULL, &load, error))
+    Busy busy;
+    gint64 range_s;
+    json_auto_t *answer = NULL;
+    if (!await_busy(url, cores, n_cores, window_ns, NULL, &busy, &answer, &range_s, error))
         return FALSE;
-    *same = load.same;
-    *other = load.other;
+    *same = share_of(&busy, 0);
+    *other = share_of(&busy, 1);
     return TRUE;
 }

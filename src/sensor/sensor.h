@@ -331,18 +331,19 @@ typedef struct
 /** IfmPrometheusLoad: of one machine over a window.
  * @same, @other: share of the time that the processors in question were busy, and all others: means of them
  * @busy: processors that were busy: the sum of those shares
- * @running: tasks that run or wait, but for the exporter, by the scrapes within the window. NaN: the server does not have it
- * @pressure: share of the time that a task waits for a processor, between scrapes. NaN: the server does not have it */
+ * @running, @most_running: tasks that run or wait, without the exporter: the mean over the scrapes within the window, and
+ * the most. NaN: the server does not have it
+ * @pressure: share of the time that a task waits for a processor. NaN: the server does not have it */
 typedef struct
 {
-    double same, other, busy, running, pressure;
+    double same, other, busy, running, most_running, pressure;
 } IfmPrometheusLoad;
 
 /**
- * ifm_prometheus_await_load: What ifm_prometheus_busy() (inferometer/measure.h) finds and how many wait, of a server that may
- * not have scraped twice yet. All of it is of one window: the last @window_ns, or where scrapes are farther apart the time
- * between the last two. Each wait is as long as the target's own interval, by its scrapes, or else by what the server says
- * it is set to.
+ * ifm_prometheus_await_load: What ifm_prometheus_busy() (inferometer/measure.h) finds, and the tasks that compete, of a
+ * server that may not have scraped twice yet. All is of one window: the last @window_ns, or where scrapes are farther apart
+ * the time between the last two. Each wait is as long as the target's own interval, by its scrapes, or else by what the
+ * server says it is set to.
  * @url: with "#HOST:PORT", the instance of a node exporter, where the server watches several machines
  * @wait: NULL: not at all
  * Returns: FALSE with IFM_ERROR_INVALID (an answer that is none, a processor that is no number, a counter out of range,

@@ -227,16 +227,15 @@ static char *answer(const char *path, const char *form, void *user)
         return g_strdup(strstr(user, "running") != NULL ? MATRIX("{\"metric\":{},\"values\":[[0,\"90\"],[15,\"7\"]]}")
                                                         : MATRIX(""));
     if (strstr(form, "query=node_pressure_cpu") != NULL)
-        return g_strdup(strstr(user, "pressure") != NULL
-                            ? MATRIX("{\"metric\":{},\"values\":[[0,\"10\"],[15,\"17.5\"]]}")
-                            : MATRIX(""));
+        return g_strdup(strstr(user, "pressure") != NULL ? MATRIX("{\"metric\":{},\"values\":[[0,\"10\"],[15,\"17.5\"]]}")
+                                                         : MATRIX(""));
     if (strstr(form, "query=node_cpu") != NULL)
         return g_strdup(MATRIX("{\"metric\":{\"cpu\":\"0\"},\"values\":[[0,\"0\"],[15,\"0\"]]},"
                                "{\"metric\":{\"cpu\":\"1\"},\"values\":[[0,\"0\"],[15,\"0\"]]}"));
     return g_strdup(MATRIX(""));
 }
 
-/* Competitors are those that an exporter has of: tasks, as long as some wait, or at least that some wait; else one. */
+/* Competitors are known by the tasks that were counted, bounded by how long tasks waited, or by either alone; else one. */
 static void test_prometheus(void)
 {
     static const struct

@@ -148,53 +148,103 @@ static void test_server(void)
 }
 
 #define OF(instance, values) "{\"metric\":{\"cpu\":\"0\",\"instance\":\"" instance "\"},\"values\":[" values "]}"
+#define BUSY "[0,\"0\"],[15,\"12\"],[30,\"12\"]"
 
-/* Two machines, one busy and one not. */
+/* What two machines have of tasks, the processor of one busy and that of the other not. */
+typedef struct
+{
+    const char *running, *pressure;
+} Tasks;
+
 static char *answer_two(const char *path, const char *form, void *user)
 {
+    const Tasks *tasks = user;
     if (strstr(form, "query=up%5B10m%5D") != NULL)
-        return g_strdup(MATRIX(OF("a:1", "[0,\"1\"],[15,\"1\"],[30,\"1\"]") ","
-                               OF("b:1", "[0,\"1\"],[15,\"1\"],[30,\"1\"]")));
+        return g_strdup(
+            MATRIX(OF("a:1", "[0,\"1\"],[15,\"1\"],[30,\"1\"]") "," OF("b:1", "[0,\"1\"],[15,\"1\"],[30,\"1\"]")));
     if (strstr(form, "query=node_procs_running") != NULL)
-        return g_strdup(MATRIX(OF("b:1", "[0,\"0\"],[15,\"0\"],[30,\"0\"]") ","
-                               OF("a:1", "[0,\"80\"],[15,\"7\"],[30,\"5\"]")));
+        return g_strdup(tasks->running);
     if (strstr(form, "query=node_pressure_cpu") != NULL)
-        return g_strdup(strcmp(user, "odd") == 0 ? MATRIX(OF("a:1", "[0,\"0\"],[15,\"90\"],[30,\"900\"]"))
-                                                 : MATRIX(OF("a:1", "[0,\"0\"],[15,\"1.5\"],[30,\"9\"]")));
-    return g_strdup(MATRIX(OF("a:1", "[0,\"0\"],[15,\"12\"],[30,\"12\"]") ","
-                           OF("b:1", "[0,\"0\"],[15,\"15\"],[30,\"30\"]")));
+        return g_strdup(tasks->pressure);
+    /* the exporter of a:1 has two processors, and two jobs scrape the first */
+    return g_strdup(MATRIX(OF("a:1", BUSY) "," OF("b:1", "[0,\"0\"],[15,\"15\"],[30,\"30\"]") "," OF(
+        "a:1", BUSY) ","
+                     "{\"metric\":{\"cpu\":\"1\",\"instance\":\"a:1\"},\"values\":[[15,\"0\"],[30,\"7.5\"]]}"));
 }
 
-/* All of a load is of one machine and of one window: what was counted as the window began is of before. */
+/* All of a load is of one machine and of one window: what was counted as the window began is of before, and what was
+ * scraped later than the processors is of after. */
 static void test_load(void)
 {
+#define RUNNING(values) MATRIX(OF("b:1", "[30,\"1\"]") "," OF("a:1", values))
+#define PRESSURE(values) MATRIX(OF("a:1", values))
+    static const double none = (double)NAN;
     static const struct
     {
-        const char *machine, *pressures;
+        const char *machine;
+        Tasks tasks;
         gint64 window_s;
-        double busy, running, pressure;
+        double busy, running, most, pressure;
     } rows[] = {
-        { "a:1", "", 5, 1, 4, 0.5 },          { "a:1", "", 20, 0.6, 5, 0.3 },
-        { "a:1", "odd", 5, 1, 4, (double)NAN }, { "b:1", "", 5, 0, 0, (double)NAN },
+        { "a:1",
+          { RUNNING("[0,\"80\"],[15,\"8\"],[30,\"5\"]"), PRESSURE("[0,\"0\"],[15,\"1.5\"],[30,\"9\"]") },
+          5,
+          1.5,
+          4,
+          4,
+          0.5 },
+        { "a:1",
+          { RUNNING("[0,\"80\"],[15,\"8\"],[30,\"5\"]"), PRESSURE("[0,\"0\"],[15,\"1.5\"],[30,\"9\"]") },
+          20,
+          1.1,
+          5.5,
+          7,
+          0.3 },
+        { "a:1",
+          { RUNNING("[0,\"80\"],[15,\"NaN\"],[30,\"5\"]"), PRESSURE("[15,\"1.5\"],[30,\"31.5\"]") },
+          20,
+          1.1,
+          4,
+          4,
+          1 },
+        { "a:1", { RUNNING("[15,\"8\"],[30,\"+Inf\"]"), PRESSURE("[15,\"1.5\"],[30,\"90\"]") }, 5, 1.5, none, none, none },
+        { "a:1",
+          { RUNNING("[15,\"8\"],[30,\"0\"],[45,\"99\"]"), PRESSURE("[15,\"9\"],[30,\"3\"],[45,\"18\"]") },
+          5,
+          1.5,
+          0,
+          0,
+          none },
+        { "a:1",
+          { MATRIX(OF("a:1", "[0,\"80\"]") "," OF("a:1", "[15,\"8\"],[30,\"3\"]") "," OF("a:1", "[0,\"7\"],[15,\"8\"]")),
+            MATRIX("") },
+          5,
+          1.5,
+          2,
+          2,
+          none },
+        { "a:1", { MATRIX(OF("b:1", "[30,\"9\"]")), HTTP_RAW "HTTP/1.1 500 Oops\r\n\r\n" }, 5, 1.5, none, none, none },
+        { "b:1", { RUNNING("[30,\"9\"]"), PRESSURE("[15,\"1.5\"],[30,\"9\"]") }, 5, 0, 0, 0, none },
     };
     for (gsize i = 0; i < G_N_ELEMENTS(rows); i++)
     {
-        HttpServer server = { .answer = answer_two, .user = (void *)rows[i].pressures };
+        HttpServer server = { .answer = answer_two, .user = (void *)&rows[i].tasks };
         IfmPrometheusLoad load;
         g_autoptr(GError) error = NULL;
         http_start(&server);
         g_autofree char *url = g_strdup_printf("http://127.0.0.1:%d#%s", server.port, rows[i].machine);
-        const gboolean ok =
-            ifm_prometheus_await_load(url, NULL, 0, rows[i].window_s * 1000000000, NULL, &load, &error);
+        const gboolean ok = ifm_prometheus_await_load(url, NULL, 0, rows[i].window_s * 1000000000, NULL, &load, &error);
         http_stop(&server);
         g_assert_no_error(error);
         g_assert_true(ok);
-        g_assert_cmpfloat_with_epsilon(load.busy, rows[i].busy, 1e-9);
-        g_assert_cmpfloat_with_epsilon(load.running, rows[i].running, 1e-9);
-        g_assert_cmpint(isnan(load.pressure), ==, isnan(rows[i].pressure));
-        if (!isnan(rows[i].pressure))
-            g_assert_cmpfloat_with_epsilon(load.pressure, rows[i].pressure, 1e-9);
+        const double found[] = { load.busy, load.running, load.most_running, load.pressure },
+                     expected[] = { rows[i].busy, rows[i].running, rows[i].most, rows[i].pressure };
+        for (gsize k = 0; k < G_N_ELEMENTS(found); k++)
+            if (!(isnan(found[k]) && isnan(expected[k])) && !(fabs(found[k] - expected[k]) < 1e-9))
+                g_error("row %zu, value %zu: found %g, expected %g", i, k, found[k], expected[k]);
     }
+#undef RUNNING
+#undef PRESSURE
 }
 
 /* --- what is no answer ------------------------------------------------------------------------------------------------ */
@@ -379,8 +429,7 @@ static void test_scrapes(void)
         g_autoptr(GError) error = NULL;
         http_start(&server);
         g_autofree char *url = g_strdup_printf("http://127.0.0.1:%d#host:9100", server.port);
-        const gboolean ok =
-            ifm_prometheus_await_load(url, &core, 1, G_GINT64_CONSTANT(5000000000), &wait, &load, &error);
+        const gboolean ok = ifm_prometheus_await_load(url, &core, 1, G_GINT64_CONSTANT(5000000000), &wait, &load, &error);
         http_stop(&server);
         g_test_message("row %zu: %s", i, ok ? "busy" : error->message);
         g_assert_cmpint(ok, ==, rows[i].busy >= 0);
