@@ -244,14 +244,18 @@ static gboolean add_sample(const json_t *sample, IfmPrometheusWindow *window, co
     return TRUE;
 }
 
+static double time_at(const json_t *values, gsize i)
+{
+    return json_number_value(json_array_get(json_array_get(values, i), 0));
+}
+
 /* How far apart samples are: the median, as a server may have missed some. 0 of fewer than two */
 static gint64 spacing_of(const json_t *values)
 {
     const gsize n = json_array_size(values);
     g_autofree double *gaps = g_new0(double, n + 1);
     for (gsize i = 1; i < n; i++)
-        gaps[i - 1] = json_number_value(json_array_get(json_array_get(values, i), 0)) -
-                      json_number_value(json_array_get(json_array_get(values, i - 1), 0));
+        gaps[i - 1] = time_at(values, i) - time_at(values, i - 1);
     if (n < 2)
         return 0;
     ifm_sort_doubles(gaps, n - 1);
@@ -527,11 +531,6 @@ static double value_at(const json_t *values, gsize i)
     return text != NULL ? g_ascii_strtod(text, NULL) : (double)NAN;
 }
 
-static double time_at(const json_t *values, gsize i)
-{
-    return json_number_value(json_array_get(json_array_get(values, i), 0));
-}
-
 /* Samples: of a series the first @n, which are up to a time. */
 typedef struct
 {
@@ -571,23 +570,13 @@ static double growth_of(const Samples *samples, gint64 window_ns)
     return span > 0 ? (value_at(samples->values, samples->n - 1) - value_at(samples->values, first)) / span : (double)NAN;
 }
 
-/* A gauge over the window: the sample at its start belongs to the window before. NaN where the server has no number
- * @most: (out) the largest    Returns: the mean */
-static double mean_of(const Samples *samples, gint64 window_ns, double *most)
+/* A gauge over the window: the sample at its start belongs to the window before. NaN where the server has no number */
+static IfmPrometheusWindow window_of(const Samples *samples, gint64 window_ns)
 {
-    double sum = 0;
-    gsize n = 0;
-    *most = (double)NAN;
+    IfmPrometheusWindow window = { .mean = (double)NAN, .max = (double)NAN };
     for (gsize i = samples->n >= 2 ? first_of(samples, window_ns) + 1 : 0; i < samples->n; i++)
-    {
-        const double value = value_at(samples->values, i);
-        if (!isfinite(value))
-            continue;
-        *most = fmax(*most, value);
-        sum += value;
-        n++;
-    }
-    return n > 0 ? sum / (double)n : (double)NAN;
+        add_sample(json_array_get(samples->values, i), &window, "", NULL);
+    return window;
 }
 
 /* How often more than once a second a counter of seconds may grow, by scrapes that came early or late. */
@@ -636,7 +625,7 @@ static gboolean add_cpu(Busy *busy, const json_t *series, const int *cores, gsiz
                                 1 - share);
     if (!isfinite(share) || share > 1) /* too few samples; a counter that began anew */
         return TRUE;
-    if (!g_hash_table_add(busy->numbers, GUINT_TO_POINTER((guint)number + 1)))
+    if (!g_hash_table_add(busy->numbers, GUINT_TO_POINTER((guint)number)))
         return TRUE;
     const int is_other = !ifm_core_is_among(cores, n_cores, (int)number);
     busy->until_s = MAX(busy->until_s, last_s(&samples));
@@ -689,16 +678,21 @@ static Samples latest_of(const json_t *json, const Busy *busy)
     return latest;
 }
 
+static double without_exporter(double tasks)
+{
+    return tasks >= 0 ? MAX(tasks - 1, 0) : (double)NAN;
+}
+
 /* What a server does not have is NaN. A scrape that came after the one of the processors is not looked at. */
 static void find_tasks(const char *url, gint64 range_s, gint64 window_ns, const Busy *busy, IfmPrometheusLoad *load)
 {
     json_auto_t *running = ask_samples(url, RUNNING_QUERY, range_s, NULL),
                 *pressure = ask_samples(url, PRESSURE_QUERY, range_s, NULL);
     const Samples counts = latest_of(running, busy), waits = latest_of(pressure, busy);
-    double most;
-    const double mean = mean_of(&counts, window_ns, &most), growth = growth_of(&waits, window_ns);
-    load->running = mean >= 1 ? mean - 1 : mean >= 0 ? 0 : (double)NAN; /* without the exporter itself */
-    load->most_running = most >= 1 ? most - 1 : most >= 0 ? 0 : (double)NAN;
+    const IfmPrometheusWindow window = window_of(&counts, window_ns);
+    const double growth = growth_of(&waits, window_ns);
+    load->running = without_exporter(window.mean);
+    load->most_running = without_exporter(window.max);
     load->pressure = growth >= 0 && growth <= MAX_GROWTH ? MIN(growth, 1) : (double)NAN;
 }
 
