@@ -52,6 +52,9 @@ typedef struct
      * measurement. */
     gboolean (*verify)(void *self, GError **error);
     void *self;
+    /* another device than the processor computes: whether the thread spins or sleeps until it has, the thread's processor
+     * time is none of a run's */
+    gboolean is_elsewhere;
 } IfmSubject;
 
 typedef struct
@@ -292,8 +295,9 @@ typedef struct
      */
     json_t *kernel;
     gsize n_copies;
-    gint64 visit;   /* of several of the same case, which are cases of their own; 0: there is one */
-    gboolean as_is; /* the model is what an optimisation made: it is run without another one */
+    gint64 visit;          /* of several of the same case, which are cases of their own; 0: there is one */
+    gboolean keep_tensors; /* IfmCompileOptions.keep_tensors; sealed, it is FALSE where the device has no such memory */
+    gboolean as_is;        /* the model is what an optimisation made: it is run without another one */
     /* a stressor (stress.h) on those cores from before warm-up until after the last run; part of the case's key (load).
      * What it reached is in environment.stress. @stress_kind: NULL: none    @stress_cores: NULL: all cores */
     const char *stress_kind, *stress_cores;

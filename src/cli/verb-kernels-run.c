@@ -178,6 +178,7 @@ static int run_kernels(const Arguments *arguments)
     keep.n_cases = g_strv_length(files);
     IfmModelCase model_case = { .device = cli_text(arguments, "device"),
                                 .as_is = TRUE,
+                                .keep_tensors = TRUE,
                                 .threads = (int)cli_integer(arguments, "threads"),
                                 .seed = 1,
                                 .protocol = IFM_PROTOCOL_INIT };

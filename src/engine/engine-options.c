@@ -62,6 +62,12 @@ static gboolean is_given(const char *const *list)
     return list != NULL && *list != NULL;
 }
 
+gboolean ifm_device_keeps_tensors(const IfmDeviceSpec *spec)
+{
+    return g_str_equal(spec->engine, "onnxruntime") &&
+           (g_str_equal(spec->unit, "CUDA") || g_str_equal(spec->unit, "TensorRT"));
+}
+
 gboolean ifm_compile_options_check(const IfmCompileOptions *options, const IfmDeviceSpec *spec, const char *who,
                                    guint32 capabilities, GError **error)
 {

@@ -73,7 +73,13 @@ typedef struct
      * "LAYER=direct" for one, "fallback=gemm" for those that the algorithm cannot do; "workspace=BYTES" */
     const char *const *convolutions;
     gboolean time_regions; /* for ifm_request_tune() */
+    /* inputs and outputs stay in the device's own memory between inferences, so the latency is that of computing; it means
+     * nothing where ifm_device_keeps_tensors() does not hold */
+    gboolean keep_tensors;
 } IfmCompileOptions;
+
+/** ifm_device_keeps_tensors: whether options.keep_tensors is heeded there: by ONNX Runtime for NVIDIA's GPUs. */
+gboolean ifm_device_keeps_tensors(const IfmDeviceSpec *spec);
 
 #define IFM_COMPILE_OPTIONS_INIT ((IfmCompileOptions){ .dtype = IFM_DTYPE_F32, .optimise = TRUE })
 

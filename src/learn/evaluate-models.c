@@ -106,6 +106,7 @@ static gboolean measure(const Evaluating *self, IfmModelCase *model_case, const 
     model_case->device = self->spec->text;
     model_case->threads = MAX(self->options->threads, 1);
     model_case->seed = 1;
+    model_case->keep_tensors = TRUE;
     model_case->stress_kind = load->stress;
     model_case->stress_cores = load->cores;
     model_case->stress_level = load->level;

@@ -140,9 +140,10 @@ static json_t *median_of(GArray *values)
     return values->len > 0 ? json_real(ifm_quantile(sorted, values->len, 0.5)) : json_null();
 }
 
-json_t *ifm_cpu_times_to_json(const IfmCpuTimes *self, const GArray *samples_ns, int n_threads)
+json_t *ifm_cpu_times_to_json(const IfmCpuTimes *self, const GArray *samples_ns, int n_threads, gboolean is_elsewhere)
 {
-    const char *why = NULL, *scope = scope_of(self, n_threads, &why);
+    const char *why = is_elsewhere ? "another device than the processor computes" : NULL,
+               *scope = is_elsewhere ? NULL : scope_of(self, n_threads, &why);
     const gboolean lists = self->n <= MOST_LISTED;
     g_autoptr(GArray) cpu = g_array_new(FALSE, FALSE, sizeof(double)), calm = g_array_new(FALSE, FALSE, sizeof(double));
     json_t *cpu_ns = json_array(), *interrupted = json_array();

@@ -495,8 +495,9 @@ void ifm_cpu_times_set_delay(IfmCpuTimes *self, const IfmCpuDelay *begin, const 
  * between them, where that is larger; without processor times the time that threads waited for a processor, a thread;
  * null where neither is known
  * @samples_ns: gint64: of all runs that were added, in order    @n_threads: that compute; 0: not known
+ * @is_elsewhere: of IfmSubject
  */
-json_t *ifm_cpu_times_to_json(const IfmCpuTimes *self, const GArray *samples_ns, int n_threads);
+json_t *ifm_cpu_times_to_json(const IfmCpuTimes *self, const GArray *samples_ns, int n_threads, gboolean is_elsewhere);
 
 /* ifm_runner_measure_subject: Measures @subject in this process, as ifm_runner_measure() does: for IfmCaseKind.measure. */
 IfmMeasurement *ifm_runner_measure_subject(IfmRunner *runner, const IfmSubject *subject, const IfmProtocol *protocol,

@@ -23,6 +23,7 @@ static IfmCompileOptions options_of(const IfmModel *model, const IfmModelCase *m
     options.optimise = profiled != IFM_COMPILE_REFERENCE && profiled != IFM_COMPILE_OBSERVED && !model_case->as_is;
     options.time_regions = profiled == IFM_COMPILE_TUNED;
     options.native_async = model_case->native_async;
+    options.keep_tensors = model_case->keep_tensors;
     if (!model_case->free_shapes)
     {
         options.bindings = model_case->bindings;
@@ -382,5 +383,6 @@ IfmSubject ifm_model_subject_slots(IfmModelSubject *self)
                          .run = model_run,
                          .invoke = model_invoke,
                          .verify = model_verify,
-                         .self = self };
+                         .self = self,
+                         .is_elsewhere = !g_str_equal(self->spec->unit, "CPU") };
 }

@@ -75,7 +75,7 @@ const IfmOption ifm_profile_options[] = {
     { "native-async", IFM_OPTION_FLAG, NULL, "use the runtime's own asynchrony instead of a pinned thread",
       .at = PROFILE(native_async) },
     { "conv", IFM_OPTION_TEXT, "[LAYER=]ALGORITHM",
-      "onnxruntime:CPU: how convolutions are computed, all of them or the layer: direct, gemm, implicit_gemm, "
+      "ONNX Runtime on CPU or CUDA: how convolutions are computed, all of them or the layer: direct, gemm, implicit_gemm, "
       "implicit_precomp_gemm, fft, fft_tiling, winograd, winograd_nonfused, guess, best or runtime",
       .at = PROFILE(conv), .repeatable = TRUE },
     { "conv-fallback", IFM_OPTION_TEXT, "ALGORITHM",

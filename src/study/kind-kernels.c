@@ -561,6 +561,7 @@ static gboolean fill(IfmStudy *study, const char *folder, StudyCase *one, IfmCam
                         .seed = axes->seed,
                         .protocol = study->protocol,
                         .visit = visit->visit,
+                        .keep_tensors = TRUE,
                         .observe_ns = OBSERVE_NS,
                         .prometheus = axes->prometheus,
                         .prometheus_wait_ns = axes->prometheus_wait,

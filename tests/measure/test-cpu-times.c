@@ -19,7 +19,7 @@ typedef struct
 typedef struct
 {
     const char *name;
-    int n_threads;
+    int n_threads;  /* -1: another device than the processor computes */
     gint64 delayed; /* ms, in 40 ms and a thread; -1: not known */
     Batch batches[4];
     const char *cpu;                  /* NULL: not known */
@@ -95,6 +95,7 @@ static const Row rows[] = {
     { "several, and no count of waiting", 2, -1, { { 1, 10, 10, 20, 0, 0 } }, NULL, NAN, 10, NAN, "[]", "[]" },
     { "several, which wait longer than all of it", 2, 35, { { 1, 10, 10, 20, 0, 0 } }, NULL, NAN, 10, 1, "[]", "[]" },
     { "a pool that spins", 1, 0, { { 1, 10, 10, 20, 0, 0 } }, NULL, NAN, 10, 0, "[]", "[]" },
+    { "a device for which the thread spins", -1, 0, { { 1, 10, 10, 10, 0, 0 } }, NULL, NAN, 10, NAN, "[]", "[]" },
     { "a device", 1, 0, { { 1, 10, 1, 1, 0, 1 }, { 1, 10, 1, 1, 0, 1 } }, NULL, NAN, 10, 0, "[]", "[]" },
 };
 
@@ -134,7 +135,7 @@ static void test_row(gconstpointer data)
     const IfmCpuDelay after = { 45 * MS, row->delayed < 0 ? -1 : (7 + row->delayed) * MS,
                                 row->delayed < 0 ? -1 : (11 + row->delayed) * MS };
     ifm_cpu_times_set_delay(times, &before, &after);
-    json_auto_t *json = ifm_cpu_times_to_json(times, samples, row->n_threads);
+    json_auto_t *json = ifm_cpu_times_to_json(times, samples, MAX(row->n_threads, 0), row->n_threads < 0);
     g_assert_cmpstr(ifm_member_text(json, "cpu"), ==, row->cpu);
     g_assert_cmpint(ifm_member_text(json, "why") != NULL, ==, row->cpu == NULL);
     assert_number(json, "cpu_median_ns", row->cpu_median * MS);
@@ -161,7 +162,7 @@ static void test_many(void)
         g_array_append_val(samples, run_ns);
         ifm_cpu_times_add(times, &begin, &end, MS, 1);
     }
-    json_auto_t *json = ifm_cpu_times_to_json(times, samples, 1);
+    json_auto_t *json = ifm_cpu_times_to_json(times, samples, 1, FALSE);
     assert_number(json, "cpu_median_ns", MS);
     assert_list(json, "cpu_ns", "[]");
 }

@@ -238,8 +238,10 @@ static gboolean compile(IfmCompiled *compiled, GError **error)
     self->pending = g_ptr_array_new_with_free_func((GDestroyNotify)ifm_engine_profile_free);
     if (!check_dtype(compiled, error) || !ifm_ort_session_open(self, error))
         return FALSE;
-    if (self->conv_cuda != NULL) /* its layers take their own times, and its tensors stay where they are */
-        compiled->capabilities = (compiled->capabilities | IFM_CAN_PROFILE) & ~(guint32)IFM_CAN_SET_OUTPUT;
+    if (self->conv_cuda != NULL) /* its layers take their own times */
+        compiled->capabilities |= IFM_CAN_PROFILE;
+    if (ifm_ort_keeps_tensors(compiled)) /* which are nobody's memory but the device's */
+        compiled->capabilities &= ~(guint32)IFM_CAN_SET_OUTPUT;
     return ifm_ort_session_ports(self, error);
 }
 
@@ -320,7 +322,8 @@ const OrtMemoryInfo *ifm_ort_device_memory(OrtCompiled *self, OrtMemoryInfo **ow
 
 gboolean ifm_ort_keeps_tensors(const IfmCompiled *compiled)
 {
-    return ((const OrtCompiled *)compiled)->conv_cuda != NULL;
+    return ((const OrtCompiled *)compiled)->conv_cuda != NULL ||
+           (compiled->options.keep_tensors && ifm_device_keeps_tensors(compiled->spec));
 }
 
 static gboolean device_memory(OrtCompiled *self, IfmEngineMemory *memory, GError **error)

@@ -69,6 +69,7 @@ static const IfmRecordField fields[] = {
     { FIELD(JSON, kernel) },
     { FIELD(SIZE, n_copies), .key = "copies", .unless_zero = TRUE },
     { FIELD(INT64, visit), .key = "visit", .unless_zero = TRUE },
+    { FIELD(FLAG, keep_tensors), .key = "keep_tensors", .unless_zero = TRUE },
     { FIELD(FLAG, as_is), .key = "as_is", .unless_zero = TRUE },
     { FIELD(NAME, stress_kind) },
     { FIELD(NAME, stress_cores) },
@@ -101,6 +102,13 @@ static gboolean complete(void *spec, GError **error)
         model_case->as_is = TRUE;
         model_case->n_copies = MAX(model_case->n_copies, 1);
         model_case->subject_kind = model_case->subject_kind != NULL ? model_case->subject_kind : "kernel";
+    }
+    if (model_case->keep_tensors)
+    {
+        g_autoptr(IfmDeviceSpec) spec = ifm_device_spec_parse(model_case->device, error);
+        if (spec == NULL)
+            return FALSE;
+        model_case->keep_tensors = ifm_device_keeps_tensors(spec);
     }
     return ifm_protocol_check(&model_case->protocol, error) &&
            (model_case->energy == NULL || ifm_energy_source_check(model_case->energy, error));
