@@ -142,13 +142,13 @@ gboolean conv_cuda_kernels_load(IfmConvCuda *cuda, GError **error)
     g_autofree char *target = g_strdup_printf("sm_%d", cuda->capability);
     g_autoptr(GBytes) code = conv_cuda_compile(api, target, error);
     return code != NULL &&
-           conv_cuda_ok(
-               api, api->cudaLibraryLoadData(&cuda->library, g_bytes_get_data(code, NULL), NULL, NULL, 0, NULL, NULL, 0),
+           ifm_cuda_ok(
+               api->cudart->cudaLibraryLoadData(&cuda->library, g_bytes_get_data(code, NULL), NULL, NULL, 0, NULL, NULL, 0),
                "cudaLibraryLoadData", error) &&
-           conv_cuda_ok(api, api->cudaLibraryGetKernel(&cuda->direct, cuda->library, "direct"), "cudaLibraryGetKernel",
-                        error) &&
-           conv_cuda_ok(api, api->cudaLibraryGetKernel(&cuda->finish, cuda->library, "finish"), "cudaLibraryGetKernel",
-                        error);
+           ifm_cuda_ok(api->cudart->cudaLibraryGetKernel(&cuda->direct, cuda->library, "direct"), "cudaLibraryGetKernel",
+                       error) &&
+           ifm_cuda_ok(api->cudart->cudaLibraryGetKernel(&cuda->finish, cuda->library, "finish"), "cudaLibraryGetKernel",
+                       error);
 }
 
 /* --- running ------------------------------------------------------------------------------------------------------------
@@ -162,8 +162,8 @@ static gboolean launch(const IfmConvCuda *cuda, const void *kernel, void *stream
 {
     const CudaDim block = { N_THREADS, 1, 1 };
     const CudaDim grid = { (unsigned)MIN((shape->n_outputs + N_THREADS - 1) / N_THREADS, MAX_BLOCKS), 1, 1 };
-    return conv_cuda_ok(cuda->api, cuda->api->cudaLaunchKernel(kernel, grid, block, arguments, 0, stream),
-                        "cudaLaunchKernel", error);
+    return ifm_cuda_ok(cuda->api->cudart->cudaLaunchKernel(kernel, grid, block, arguments, 0, stream), "cudaLaunchKernel",
+                       error);
 }
 
 gboolean conv_cuda_direct(const IfmConvCuda *cuda, void *stream, const ConvCudaShape *shape, const float *input,

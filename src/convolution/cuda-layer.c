@@ -192,8 +192,8 @@ static gboolean buffers_init(const IfmConvCudaLayer *self, gsize workspace_bytes
     *buffers = (Buffers){ .workspace_bytes = workspace_bytes };
     for (gsize i = 0; i < G_N_ELEMENTS(parts); i++)
         if (parts[i].bytes > 0 &&
-            !(conv_cuda_ok(api, api->cudaMalloc(parts[i].at, parts[i].bytes), "cudaMalloc", error) &&
-              conv_cuda_ok(api, api->cudaMemset(*parts[i].at, 0, parts[i].bytes), "cudaMemset", error)))
+            !(ifm_cuda_ok(api->cudart->cudaMalloc(parts[i].at, parts[i].bytes), "cudaMalloc", error) &&
+              ifm_cuda_ok(api->cudart->cudaMemset(*parts[i].at, 0, parts[i].bytes), "cudaMemset", error)))
             return FALSE;
     return TRUE;
 }
@@ -202,7 +202,7 @@ static void buffers_clear(const IfmConvCudaLayer *self, Buffers *buffers)
 {
     void *const parts[] = { buffers->input, buffers->weights, buffers->output, buffers->workspace };
     for (gsize i = 0; i < G_N_ELEMENTS(parts); i++)
-        self->cuda->api->cudaFree(parts[i]);
+        self->cuda->api->cudart->cudaFree(parts[i]);
 }
 
 /* cuDNN says only at a run of some layers that it cannot do them: a layer that was made can run. */
@@ -248,10 +248,10 @@ static gboolean grow_workspace(IfmConvCuda *cuda, gsize bytes, GError **error)
 {
     if (bytes <= cuda->workspace_bytes)
         return TRUE;
-    cuda->api->cudaFree(cuda->workspace); /* waits for what still uses it */
+    cuda->api->cudart->cudaFree(cuda->workspace); /* waits for what still uses it */
     cuda->workspace = NULL;
     cuda->workspace_bytes = 0;
-    if (!conv_cuda_ok(cuda->api, cuda->api->cudaMalloc(&cuda->workspace, bytes), "cudaMalloc", error))
+    if (!ifm_cuda_ok(cuda->api->cudart->cudaMalloc(&cuda->workspace, bytes), "cudaMalloc", error))
         return FALSE;
     cuda->workspace_bytes = bytes;
     return TRUE;
@@ -310,7 +310,7 @@ IfmConvCudaLayer *ifm_conv_cuda_layer_new(IfmConvCuda *cuda, const IfmConvShape 
     self->max_workspace_bytes = options->max_workspace_bytes != 0 ? options->max_workspace_bytes : IFM_CONV_WORKSPACE_BYTES;
     self->marks = ifm_conv_cuda_marks_new(cuda);
     if (ifm_conv_shape_complete(&self->shape, error) &&
-        conv_cuda_ok(cuda->api, cuda->api->cudaSetDevice(cuda->device), "cudaSetDevice", error) &&
+        ifm_cuda_ok(cuda->api->cudart->cudaSetDevice(cuda->device), "cudaSetDevice", error) &&
         choose(self, algorithm, error) && grow_workspace(cuda, self->info.workspace_bytes, error))
     {
         set_kernel_shape(self, options);

@@ -18,7 +18,7 @@ struct IfmConvCudaMarks
 static void destroy(const IfmConvCudaMarks *self, void *event)
 {
     if (event != NULL)
-        self->api->cudaEventDestroy(event);
+        self->api->cudart->cudaEventDestroy(event);
 }
 
 IfmConvCudaMarks *ifm_conv_cuda_marks_new(const IfmConvCuda *cuda)
@@ -51,15 +51,15 @@ void ifm_conv_cuda_marks_free(IfmConvCudaMarks *self)
 
 static gboolean record(const IfmConvCudaMarks *self, void **event, void *stream, GError **error)
 {
-    return conv_cuda_ok(self->api, self->api->cudaEventCreate(event), "cudaEventCreate", error) &&
-           conv_cuda_ok(self->api, self->api->cudaEventRecord(*event, stream), "cudaEventRecord", error);
+    return ifm_cuda_ok(self->api->cudart->cudaEventCreate(event), "cudaEventCreate", error) &&
+           ifm_cuda_ok(self->api->cudart->cudaEventRecord(*event, stream), "cudaEventRecord", error);
 }
 
 static gboolean copy(const IfmConvCudaMarks *self, void *stream, const void *from, void *to, gsize bytes, GError **error)
 {
     return to == NULL || bytes == 0 || to == from ||
-           conv_cuda_ok(self->api, self->api->cudaMemcpyAsync(to, from, bytes, CUDA_COPY_WITHIN_DEVICE, stream),
-                        "cudaMemcpyAsync", error);
+           ifm_cuda_ok(self->api->cudart->cudaMemcpyAsync(to, from, bytes, CUDA_COPY_WITHIN_DEVICE, stream),
+                       "cudaMemcpyAsync", error);
 }
 
 gboolean ifm_conv_cuda_marks_begin(IfmConvCudaMarks *self, void *stream, const void *from, void *to, gsize bytes,
@@ -87,9 +87,9 @@ GArray *ifm_conv_cuda_marks_times(IfmConvCudaMarks *self, GError **error)
     {
         const Events *events = &g_array_index(self->runs, Events, i);
         float ms = 0;
-        good =
-            conv_cuda_ok(api, api->cudaEventSynchronize(events->ended), "cudaEventSynchronize", error) &&
-            conv_cuda_ok(api, api->cudaEventElapsedTime(&ms, events->began, events->ended), "cudaEventElapsedTime", error);
+        good = ifm_cuda_ok(api->cudart->cudaEventSynchronize(events->ended), "cudaEventSynchronize", error) &&
+               ifm_cuda_ok(api->cudart->cudaEventElapsedTime(&ms, events->began, events->ended), "cudaEventElapsedTime",
+                           error);
         const double time_ms = (double)ms;
         g_array_append_val(times, time_ms);
     }

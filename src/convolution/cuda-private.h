@@ -1,19 +1,13 @@
 #pragma once
+#include <base/cuda.h>
 #include <math.h>
 
 #include "convolution-private.h"
 
-/* What of the CUDA runtime, of cuDNN 9 and of NVRTC is used. Their headers are not needed to build: the values and types
- * below are those of their binary interfaces, and tests compare them with the headers where these are installed. */
+/* What of cuDNN 9 and of NVRTC is used, as base/cuda.h has the CUDA runtime. */
 
 enum
 {
-    CUDA_OUT_OF_MEMORY = 2,
-    CUDA_COPY_WITHIN_DEVICE = 3,
-    CUDA_ATTRIBUTE_MULTIPROCESSORS = 16,
-    CUDA_ATTRIBUTE_L2_BYTES = 38,
-    CUDA_ATTRIBUTE_MAJOR = 75,
-    CUDA_ATTRIBUTE_MINOR = 76,
     CUDA_TF32_CAPABILITY = 80,
     CUDNN_NOT_INITIALIZED = 1001,
     CUDNN_NOT_SUPPORTED = 3000, /* and what follows, up to 3999 */
@@ -34,11 +28,6 @@ enum
     CUDNN_N_ALGOS = 8,
 };
 
-typedef struct
-{
-    unsigned x, y, z;
-} CudaDim;
-
 /* CudnnPerformance: what cuDNN says of one algorithm for a layer. */
 typedef struct
 {
@@ -50,29 +39,6 @@ typedef struct
 } CudnnPerformance;
 
 /* X(type of the result, name, parameters) */
-#define CUDART_SYMBOLS(X)                                                                                                  \
-    X(int, cudaRuntimeGetVersion, (int *version))                                                                          \
-    X(int, cudaGetDeviceCount, (int *n))                                                                                   \
-    X(int, cudaSetDevice, (int device))                                                                                    \
-    X(int, cudaDeviceGetAttribute, (int *value, int attribute, int device))                                                \
-    X(const char *, cudaGetErrorString, (int status))                                                                      \
-    X(int, cudaGetLastError, (void))                                                                                       \
-    X(int, cudaMalloc, (void **at, size_t bytes))                                                                          \
-    X(int, cudaFree, (void *at))                                                                                           \
-    X(int, cudaMemset, (void *at, int value, size_t bytes))                                                                \
-    X(int, cudaMemcpyAsync, (void *to, const void *from, size_t bytes, int kind, void *stream))                            \
-    X(int, cudaEventCreate, (void **event))                                                                                \
-    X(int, cudaEventDestroy, (void *event))                                                                                \
-    X(int, cudaEventRecord, (void *event, void *stream))                                                                   \
-    X(int, cudaEventSynchronize, (void *event))                                                                            \
-    X(int, cudaEventElapsedTime, (float *ms, void *began, void *ended))                                                    \
-    X(int, cudaLibraryLoadData,                                                                                            \
-      (void **library, const void *code, int *jit_options, void **jit_values, unsigned n_jit, int *options, void **values, \
-       unsigned n_options))                                                                                                \
-    X(int, cudaLibraryUnload, (void *library))                                                                             \
-    X(int, cudaLibraryGetKernel, (void **kernel, void *library, const char *name))                                         \
-    X(int, cudaLaunchKernel,                                                                                               \
-      (const void *kernel, CudaDim grid, CudaDim block, void **arguments, size_t shared_bytes, void *stream))
 #define CUDNN_SYMBOLS(X)                                                                                                   \
     X(size_t, cudnnGetVersion, (void))                                                                                     \
     X(const char *, cudnnGetErrorString, (int status))                                                                     \
@@ -118,21 +84,18 @@ typedef struct
 typedef struct
 {
 #define X(type, name, parameters) type(*name) parameters;
-    CUDART_SYMBOLS(X)
     CUDNN_SYMBOLS(X)
     NVRTC_SYMBOLS(X)
 #undef X
-    int cuda_version; /* of the CUDA runtime: 13050 */
-    const char *cudart_file, *nvrtc_file;
-    char *cudnn_file;
+    const IfmCudart *cudart;
+    char *nvrtc_file, *cudnn_file;
 } ConvCudaApi;
 
 /* conv_cuda_api: opens the libraries at the first call. Returns: NULL with IFM_ERROR_UNAVAILABLE and how to get them. */
 const ConvCudaApi *conv_cuda_api(GError **error);
 /* conv_cuda_check_gpu: whether the CUDA runtime still has the GPU. @capability: 70 for 7.0 */
 gboolean conv_cuda_check_gpu(int cuda_version, int capability, GError **error);
-/* conv_cuda_ok, conv_cudnn_ok: @call: the function that returned @status    FALSE with one line and our code. */
-gboolean conv_cuda_ok(const ConvCudaApi *api, int status, const char *call, GError **error);
+/* conv_cudnn_ok: as ifm_cuda_ok(). */
 gboolean conv_cudnn_ok(const ConvCudaApi *api, int status, const char *call, GError **error);
 
 struct IfmConvCuda

@@ -1,81 +1,25 @@
 /* The CUDA runtime, cuDNN and NVRTC, opened at run time, and a GPU that is ready to run layers. */
-#include <dlfcn.h>
-#include <string.h>
-
 #include <base/base.h>
 
 #include "cuda-private.h"
 
-#define HOW_TO_GET "\"setup/install cuda\" gets it"
-
-/* Symbol: where the table has it. */
-typedef struct
-{
-    const char *name;
-    gsize offset;
-} Symbol;
-
 #define X(type, name, parameters) { #name, G_STRUCT_OFFSET(ConvCudaApi, name) },
-static const Symbol cudart_symbols[] = { CUDART_SYMBOLS(X){ NULL, 0 } };
-static const Symbol cudnn_symbols[] = { CUDNN_SYMBOLS(X){ NULL, 0 } };
-static const Symbol nvrtc_symbols[] = { NVRTC_SYMBOLS(X){ NULL, 0 } };
+static const IfmCudaSymbol cudnn_symbols[] = { CUDNN_SYMBOLS(X){ NULL, 0 } };
+static const IfmCudaSymbol nvrtc_symbols[] = { NVRTC_SYMBOLS(X){ NULL, 0 } };
 #undef X
 
 /* --- the libraries ---------------------------------------------------------------------------------------------------- */
 
-/* ONNX Runtime's provider may have the library open already; else it lies with cuDNN, or where the loader finds it. */
-static void *open_library(const char *folder, const char *name)
-{
-    g_autofree char *path = g_build_filename(folder, name, NULL);
-    void *library = dlopen(name, RTLD_NOW | RTLD_LOCAL | RTLD_NOLOAD);
-    if (library == NULL)
-        library = dlopen(path, RTLD_NOW | RTLD_LOCAL);
-    return library != NULL ? library : dlopen(name, RTLD_NOW | RTLD_LOCAL);
-}
-
-static gboolean read_symbols(ConvCudaApi *api, void *library, const char *file, const Symbol *symbols, GError **error)
-{
-    for (; symbols->name != NULL; symbols++)
-    {
-        void *found = dlsym(library, symbols->name);
-        if (found == NULL)
-            return ifm_error_set(error, IFM_ERROR_UNAVAILABLE,
-                                 "CUDA: %s has no %s: another version is needed (" HOW_TO_GET ")", file, symbols->name);
-        memcpy((char *)api + symbols->offset, &found, sizeof found);
-    }
-    return TRUE;
-}
-
-/* @library: NULL: it is missing */
-static gboolean fill(ConvCudaApi *api, void *library, const char *file, const Symbol *symbols, GError **error)
-{
-    if (library != NULL)
-        return read_symbols(api, library, file, symbols, error);
-    return ifm_error_set(error, IFM_ERROR_UNAVAILABLE, "CUDA: %s is missing: " HOW_TO_GET, file);
-}
-
 static gboolean open_all(ConvCudaApi *api, GError **error)
 {
-    static const struct
-    {
-        const char *cudart, *nvrtc;
-    } releases[] = { { "libcudart.so.13", "libnvrtc.so.13" }, { "libcudart.so.12", "libnvrtc.so.12" } };
     api->cudnn_file = ifm_path_runtime("cuda");
-    g_autofree char *folder = g_path_get_dirname(api->cudnn_file);
-    void *cudart = NULL;
-    gsize release = 0;
-    if (!fill(api, dlopen(api->cudnn_file, RTLD_NOW | RTLD_LOCAL), api->cudnn_file, cudnn_symbols, error))
+    if (!ifm_cuda_fill(api, api->cudnn_file, cudnn_symbols, error))
         return FALSE;
-    for (gsize i = 0; cudart == NULL && i < G_N_ELEMENTS(releases); i++)
-    {
-        cudart = open_library(folder, releases[i].cudart);
-        release = cudart != NULL ? i : 0;
-    }
-    api->cudart_file = releases[release].cudart;
-    api->nvrtc_file = releases[release].nvrtc;
-    return fill(api, cudart, api->cudart_file, cudart_symbols, error) &&
-           fill(api, open_library(folder, api->nvrtc_file), api->nvrtc_file, nvrtc_symbols, error) &&
-           conv_cuda_ok(api, api->cudaRuntimeGetVersion(&api->cuda_version), "cudaRuntimeGetVersion", error);
+    api->cudart = ifm_cudart(error);
+    if (api->cudart == NULL)
+        return FALSE;
+    api->nvrtc_file = g_strdup_printf("libnvrtc.so.%d", api->cudart->version / 1000);
+    return ifm_cuda_fill(api, api->nvrtc_file, nvrtc_symbols, error);
 }
 
 const ConvCudaApi *conv_cuda_api(GError **error)
@@ -93,16 +37,6 @@ const ConvCudaApi *conv_cuda_api(GError **error)
 
 /* --- what they return ---------------------------------------------------------------------------------------------------
  */
-
-gboolean conv_cuda_ok(const ConvCudaApi *api, int status, const char *call, GError **error)
-{
-    if (status == 0)
-        return TRUE;
-    ifm_error_set(error, status == CUDA_OUT_OF_MEMORY ? IFM_ERROR_MEMORY : IFM_ERROR_FAILED, "CUDA: %s: %s (%d)", call,
-                  api->cudaGetErrorString(status), status);
-    api->cudaGetLastError(); /* else the next call would return it, too */
-    return FALSE;
-}
 
 gboolean conv_cudnn_ok(const ConvCudaApi *api, int status, const char *call, GError **error)
 {
@@ -141,11 +75,11 @@ static gboolean read_capability(IfmConvCuda *self, GError **error)
                   { &self->n_multiprocessors, CUDA_ATTRIBUTE_MULTIPROCESSORS },
                   { &self->l2_bytes, CUDA_ATTRIBUTE_L2_BYTES } };
     for (gsize i = 0; i < G_N_ELEMENTS(asked); i++)
-        if (!conv_cuda_ok(api, api->cudaDeviceGetAttribute(asked[i].value, asked[i].attribute, self->device),
-                          "cudaDeviceGetAttribute", error))
+        if (!ifm_cuda_ok(api->cudart->cudaDeviceGetAttribute(asked[i].value, asked[i].attribute, self->device),
+                         "cudaDeviceGetAttribute", error))
             return FALSE;
     self->capability = 10 * major + minor;
-    return conv_cuda_check_gpu(api->cuda_version, self->capability, error);
+    return conv_cuda_check_gpu(api->cudart->version, self->capability, error);
 }
 
 /* Without a GPU both libraries say so, in one line. */
@@ -153,7 +87,7 @@ static gboolean open_gpu(IfmConvCuda *self, GError **error)
 {
     const ConvCudaApi *api = self->api;
     g_autoptr(GError) local = NULL;
-    const gboolean is_set = conv_cuda_ok(api, api->cudaSetDevice(self->device), "cudaSetDevice", &local);
+    const gboolean is_set = ifm_cuda_ok(api->cudart->cudaSetDevice(self->device), "cudaSetDevice", &local);
     if (is_set && !read_capability(self, error))
         return FALSE;
     if (!conv_cudnn_ok(api, api->cudnnCreate(&self->handle), "cudnnCreate", error))
@@ -206,9 +140,9 @@ void ifm_conv_cuda_free(IfmConvCuda *self)
     if (self->handle != NULL)
         self->api->cudnnDestroy(self->handle);
     if (self->library != NULL)
-        self->api->cudaLibraryUnload(self->library);
+        self->api->cudart->cudaLibraryUnload(self->library);
     if (self->workspace != NULL)
-        self->api->cudaFree(self->workspace);
+        self->api->cudart->cudaFree(self->workspace);
     g_free(self);
 }
 
@@ -226,14 +160,14 @@ char *ifm_conv_cuda_report(gboolean *is_complete)
     int n_devices = 0, major = 0, minor = 0;
     const gsize version = api->cudnnGetVersion();
     api->nvrtcVersion(&major, &minor);
-    g_string_append_printf(text, "found    CUDA runtime %d.%d (%s)\n", api->cuda_version / 1000,
-                           api->cuda_version % 1000 / 10, api->cudart_file);
+    g_string_append_printf(text, "found    CUDA runtime %d.%d (%s)\n", api->cudart->version / 1000,
+                           api->cudart->version % 1000 / 10, api->cudart->file);
     g_string_append_printf(text,
                            "found    cuDNN %zu.%zu.%zu (%s)\n"
                            "found    NVRTC %d.%d (%s)\n",
                            version / 10000, version / 100 % 100, version % 100, api->cudnn_file, major, minor,
                            api->nvrtc_file);
-    *is_complete = api->cudaGetDeviceCount(&n_devices) == 0 && n_devices > 0;
+    *is_complete = api->cudart->cudaGetDeviceCount(&n_devices) == 0 && n_devices > 0;
     for (int i = 0; i < MAX(n_devices, 1); i++)
     {
         g_clear_error(&error);

@@ -1,5 +1,6 @@
-/* cuDNN, the CUDA runtime and NVRTC of a GPU whose memory is the processor's: what test-convolution-cuda opens in their
- * place. Kernels are compiled by the C compiler, run as one thread of one block, and so compute what a GPU would. */
+/* cuDNN, the CUDA runtime, NVRTC and cuBLAS of a GPU whose memory is the processor's: what test-convolution-cuda and
+ * test-stress open in their place. Kernels are compiled by the C compiler, run as one thread of one block, and so compute
+ * what a GPU would. */
 #include <dlfcn.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -14,7 +15,14 @@
 CUDART_SYMBOLS(X)
 CUDNN_SYMBOLS(X)
 NVRTC_SYMBOLS(X)
+CUBLAS_SYMBOLS(X)
 #undef X
+
+static int setting(const char *name, int usual)
+{
+    const char *value = g_getenv(name);
+    return value != NULL ? atoi(value) : usual;
+}
 
 /* --- the CUDA runtime ---------------------------------------------------------------------------------------------------
  */
@@ -27,8 +35,8 @@ int cudaRuntimeGetVersion(int *version)
 
 int cudaGetDeviceCount(int *n)
 {
-    *n = 1;
-    return 0;
+    *n = setting("IFM_FAKE_GPUS", 1);
+    return *n > 0 ? 0 : CUDA_NO_DEVICE;
 }
 
 int cudaSetDevice(int device)
@@ -44,7 +52,9 @@ int cudaDeviceGetAttribute(int *value, int attribute, int device)
 
 const char *cudaGetErrorString(int status)
 {
-    return status == CUDA_OUT_OF_MEMORY ? "out of memory" : "invalid device ordinal";
+    return status == CUDA_OUT_OF_MEMORY ? "out of memory"
+           : status == CUDA_NO_DEVICE   ? "no CUDA-capable device is detected"
+                                        : "invalid device ordinal";
 }
 
 int cudaGetLastError(void)
@@ -72,7 +82,8 @@ int cudaMemset(void *at, int value, size_t bytes)
 
 /*
  * An event is the time of this device, to which all that is put on its stream adds: an algorithm of cuDNN's 100 and its
- * number, that of IFM_FAKE_BEST (GEMM) 4, in TF32 1 less or with IFM_FAKE_SLOW_TF32 1 more; the own direct kernel 200;
+ * number, that of IFM_FAKE_BEST (GEMM) 4, in TF32 1 less or with IFM_FAKE_SLOW_TF32 1 more; the own direct kernel 200; a
+ * product of cuBLAS's, and a copy where it is set, IFM_FAKE_PIECE (1);
  * what others put there between a copy with an event behind it and the next event IFM_FAKE_RUNTIME (50).
  */
 typedef struct
@@ -97,12 +108,6 @@ static Device *device(void)
     return found;
 }
 
-static int setting(const char *name, int usual)
-{
-    const char *value = g_getenv(name);
-    return value != NULL ? atoi(value) : usual;
-}
-
 static void pass(int time)
 {
     Device *self = device();
@@ -112,15 +117,21 @@ static void pass(int time)
 
 int cudaMemcpyAsync(void *to, const void *from, size_t bytes, int kind, void *stream)
 {
-    memcpy(to, from, bytes);
+    memcpy(to, from, MIN(bytes, (size_t)1 << 20)); /* what is larger is looked at by no test */
     device()->is_copied = TRUE;
-    return kind == CUDA_COPY_WITHIN_DEVICE ? 0 : 21;
+    device()->time += setting("IFM_FAKE_PIECE", 0);
+    return kind == CUDA_COPY_WITHIN_DEVICE || kind == CUDA_COPY_TO_DEVICE ? 0 : 21;
 }
 
 int cudaEventCreate(void **event)
 {
     *event = g_new0(int, 1);
     return 0;
+}
+
+int cudaEventCreateWithFlags(void **event, unsigned flags)
+{
+    return flags == CUDA_EVENT_BLOCKING ? cudaEventCreate(event) : 1;
 }
 
 int cudaEventDestroy(void *event)
@@ -475,5 +486,33 @@ int cudnnConvolutionForward(void *handle, const void *alpha, void *x, const void
         }
         output[at] = (float)total;
     }
+    return 0;
+}
+
+/* --- cuBLAS: products are not computed ----------------------------------------------------------------------------------
+ */
+
+const char *cublasGetStatusString(int status)
+{
+    return "CUBLAS_STATUS_EXECUTION_FAILED";
+}
+
+int cublasCreate_v2(void **handle)
+{
+    return create(handle);
+}
+
+/* The product number IFM_FAKE_FAILING fails; 0: none does. */
+int cublasSgemm_v2(void *handle, int transposes_a, int transposes_b, int m, int n, int k, const float *alpha,
+                   const float *a, int lda, const float *b, int ldb, const float *beta, float *c, int ldc)
+{
+    static int n_products;
+    if (m != n || m != k || lda != m || ldb != m || ldc != m || *alpha != 1 || *beta != 0)
+        return 7;
+    if (++n_products == setting("IFM_FAKE_FAILING", 0))
+        return 13;
+    c[0] = a[0] * b[0];
+    c[(size_t)m * (size_t)m - 1] = a[(size_t)m * (size_t)m - 1] * b[(size_t)m * (size_t)m - 1];
+    pass(setting("IFM_FAKE_PIECE", 1));
     return 0;
 }

@@ -247,7 +247,7 @@ static void test_no_gpu(void)
     if (api == NULL)
         return;
     g_assert_cmpuint(api->cudnnGetVersion(), >=, 90000);
-    if (api->cudaGetDeviceCount(&n) == 0 && n > 0)
+    if (api->cudart->cudaGetDeviceCount(&n) == 0 && n > 0)
     {
         g_test_skip("there is a GPU");
         return;
@@ -284,7 +284,6 @@ static void test_compile(void)
 /* --- on a GPU ----------------------------------------------------------------------------------------------------------
  */
 
-#define COPY_TO_DEVICE 1 /* cudaMemcpyHostToDevice */
 #define COPY_TO_HOST 2
 
 typedef int (*Copy)(void *to, const void *from, size_t bytes, int kind);
@@ -295,8 +294,8 @@ static float *to_gpu(const ConvCudaApi *api, Copy copy, const float *values, gsi
     void *at = NULL;
     if (values == NULL)
         return NULL;
-    g_assert_cmpint(api->cudaMalloc(&at, n * sizeof(float)), ==, 0);
-    g_assert_cmpint(copy(at, values, n * sizeof(float), COPY_TO_DEVICE), ==, 0);
+    g_assert_cmpint(api->cudart->cudaMalloc(&at, n * sizeof(float)), ==, 0);
+    g_assert_cmpint(copy(at, values, n * sizeof(float), CUDA_COPY_TO_DEVICE), ==, 0);
     return at;
 }
 
@@ -335,7 +334,7 @@ static gboolean run_on_gpu(IfmConvCuda *cuda, Copy copy, const Layer *layer, Ifm
     layer_check(layer, output, is_rough ? 1e-2 : layer_tolerance(layer, taken, &layer->options),
                 ifm_conv_algorithm_name(taken));
     for (gsize i = 0; i < G_N_ELEMENTS(at); i++)
-        api->cudaFree(at[i]);
+        api->cudart->cudaFree(at[i]);
     ifm_conv_cuda_layer_free(made);
     return TRUE;
 }
@@ -353,7 +352,7 @@ static void test_on_gpu(void)
     guint n_ran[IFM_CONV_GUESS + 1] = { 0 };
     if (api == NULL)
         return;
-    if (api->cudaGetDeviceCount(&n) != 0 || n == 0)
+    if (api->cudart->cudaGetDeviceCount(&n) != 0 || n == 0)
     {
         g_test_skip("there is no GPU");
         return;
@@ -361,7 +360,7 @@ static void test_on_gpu(void)
     g_autoptr(GError) error = NULL;
     g_autoptr(IfmConvCuda) cuda = ifm_conv_cuda_open(0, FALSE, &error);
     g_assert_no_error(error);
-    void *cudart = dlopen(api->cudart_file, RTLD_NOW | RTLD_NOLOAD);
+    void *cudart = dlopen(api->cudart->file, RTLD_NOW | RTLD_NOLOAD);
     Copy copy = NULL;
     *(void **)&copy = cudart != NULL ? dlsym(cudart, "cudaMemcpy") : NULL;
     g_assert_true(copy != NULL);
@@ -382,11 +381,11 @@ static void test_on_gpu(void)
     g_assert_cmpuint(n_ran[IFM_CONV_GUESS], >, 0);
 }
 
-/* Those of cuDNN, the CUDA runtime and NVRTC without comments. (transfer full) NULL: skipped */
+/* Those of cuDNN, the CUDA runtime, NVRTC and cuBLAS without comments. (transfer full) NULL: skipped */
 static char *read_headers(void)
 {
-    static const char *const headers[] = { "cudnn_graph.h",  "cudnn_ops.h",        "cudnn_cnn.h",
-                                           "driver_types.h", "cuda_runtime_api.h", "nvrtc.h" };
+    static const char *const headers[] = { "cudnn_graph.h",      "cudnn_ops.h", "cudnn_cnn.h", "driver_types.h",
+                                           "cuda_runtime_api.h", "nvrtc.h",     "cublas_api.h" };
     g_autofree char *library = ifm_path_runtime("cuda"), *folder = g_path_get_dirname(library);
     g_autoptr(GString) all = g_string_new(NULL);
     g_autoptr(GRegex) comment = g_regex_new("/\\*.*?\\*/", G_REGEX_DOTALL, (GRegexMatchFlags)0, NULL);
@@ -404,10 +403,10 @@ static char *read_headers(void)
     return g_string_free(g_steal_pointer(&all), FALSE);
 }
 
-/* The number that a header gives to an enumerator. */
+/* The number that a header gives to an enumerator, or to a name that it defines. */
 static int header_value(const char *text, const char *name)
 {
-    g_autofree char *pattern = g_strdup_printf("\\b%s\\s*=\\s*(\\d+)", name);
+    g_autofree char *pattern = g_strdup_printf("\\b%s(?:\\s*=\\s*|[ \\t]+0x0*)(\\d+)", name);
     g_autoptr(GRegex) regex = g_regex_new(pattern, (GRegexCompileFlags)0, (GRegexMatchFlags)0, NULL);
     g_autoptr(GMatchInfo) match = NULL;
     if (!g_regex_match(regex, text, (GRegexMatchFlags)0, &match))
@@ -443,6 +442,11 @@ static void test_headers(void)
         { "cudaDevAttrMultiProcessorCount", CUDA_ATTRIBUTE_MULTIPROCESSORS },
         { "cudaDevAttrL2CacheSize", CUDA_ATTRIBUTE_L2_BYTES },
         { "cudaErrorMemoryAllocation", CUDA_OUT_OF_MEMORY },
+        { "cudaErrorNoDevice", CUDA_NO_DEVICE },
+        { "cudaMemcpyHostToDevice", CUDA_COPY_TO_DEVICE },
+        { "cudaEventBlockingSync", CUDA_EVENT_BLOCKING },
+        { "CUBLAS_OP_N", CUBLAS_NOT_TRANSPOSED },
+        { "CUBLAS_STATUS_ALLOC_FAILED", CUBLAS_ALLOCATION_FAILED },
         { "cudaMemcpyDeviceToDevice", CUDA_COPY_WITHIN_DEVICE },
         { "cudaDevAttrComputeCapabilityMajor", CUDA_ATTRIBUTE_MAJOR },
         { "cudaDevAttrComputeCapabilityMinor", CUDA_ATTRIBUTE_MINOR },
@@ -467,7 +471,7 @@ static void test_parameters(void)
     static const struct
     {
         const char *name, *parameters;
-    } functions[] = { CUDART_SYMBOLS(X) CUDNN_SYMBOLS(X) NVRTC_SYMBOLS(X) };
+    } functions[] = { CUDART_SYMBOLS(X) CUDNN_SYMBOLS(X) NVRTC_SYMBOLS(X) CUBLAS_SYMBOLS(X) };
 #undef X
     g_autofree char *all = read_headers();
     for (gsize i = 0; all != NULL && i < G_N_ELEMENTS(functions); i++)
