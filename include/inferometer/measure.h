@@ -298,9 +298,10 @@ typedef struct
     gint64 visit;          /* of several of the same case, which are cases of their own; 0: there is one */
     gboolean keep_tensors; /* IfmCompileOptions.keep_tensors; sealed, it is FALSE where the device has no such memory */
     gboolean as_is;        /* the model is what an optimisation made: it is run without another one */
-    /* a stressor (stress.h) on those cores from before warm-up until after the last run; part of the case's key (load).
-     * What it reached is in environment.stress. @stress_kind: NULL: none    @stress_cores: NULL: all cores */
-    const char *stress_kind, *stress_cores;
+    /* a stressor on those cores or that GPU from before warm-up until after the last run; part of the case's key (load).
+     * What it reached is in environment.stress. @stress_kind: NULL: none    @stress_cores, @stress_device: as
+     * IfmStressOptions has them */
+    const char *stress_kind, *stress_cores, *stress_device;
     double stress_level;
     /* how long the machine is looked at before the first run, load and all: environment.metrics has "before" and "during";
      * 0: not at all */
@@ -453,16 +454,18 @@ gboolean ifm_shard_parse(const char *text, gsize *shard, gsize *n_shards, GError
 /* --- background load ----------------------------------------------------------------------------------------------- */
 
 /*
- * A stressor: a process of its own that keeps cores busy for a given share of the time, as a background load whose strength
- * is known. It ends with the process that started it, however that ends.
+ * A stressor: a process of its own that keeps cores or a GPU busy for a given share of the time, as a background load whose
+ * strength is known. It ends with the process that started it, however that ends.
  */
 
 /** IfmStressKind: what it does while it is busy. */
 typedef enum
 {
-    IFM_STRESS_GEMM,   /* products of matrices that stay in the first-level cache: the arithmetic units */
+    /* the arithmetic units: products of matrices that stay in the first-level cache; on a GPU f32 products of cuBLAS's
+     * that fill it */
+    IFM_STRESS_GEMM,
     IFM_STRESS_COPY,   /* copies between buffers that no cache holds: the memory's bandwidth */
-    IFM_STRESS_RANDOM, /* reads and writes at random places of such a buffer: the memory's latency */
+    IFM_STRESS_RANDOM, /* reads and writes at random places of such a buffer: the memory's latency; not on a GPU */
     IFM_N_STRESS_KINDS,
 } IfmStressKind;
 
@@ -472,18 +475,21 @@ const char *const *ifm_stress_words(void);
 /** ifm_stress_parse: FALSE with IFM_ERROR_INVALID and the nearest word. */
 gboolean ifm_stress_parse(const char *text, IfmStressKind *kind, GError **error);
 
-/** IfmStressOptions: @intensity: share of the time that each core is busy, 0 to 1    @cores: "0,2-3", one thread a core;
- * NULL: all cores that this process may use */
+/** IfmStressOptions: @intensity: share of the time that each core, or the GPU, is busy, 0 to 1    @cores: "0,2-3", one
+ * thread a core; NULL: all cores that this process may use    @device: a GPU instead of cores: "CUDA:0"; NULL: cores. It
+ * takes some 200 MB of a GPU's memory for gemm, at least 512 MB for copy */
 typedef struct
 {
     IfmStressKind kind;
     double intensity;
-    const char *cores;
+    const char *cores, *device;
 } IfmStressOptions;
 
 /** IfmStressReading: what was done since the last reading, or since the intensity was last set.
  * @asked: the intensity    @achieved: processor time over time, mean of the cores; less than @asked where others keep a
- * core busy    @work_per_s: of all cores, FLOP of gemm, else bytes read and written    @ended: why the process is gone, one
+ * core busy; of a GPU the time from the first to the last of its work by CUDA's events, over time: work of others that
+ * the GPU does in between counts, and makes @work_per_s less    @work_per_s: of all cores, or the GPU: FLOP of gemm, else
+ * bytes read and written    @n_cores: 0: a GPU    @ended: why the process is gone, one
  * line; NULL where it runs; borrowed */
 typedef struct
 {
@@ -498,7 +504,8 @@ typedef struct IfmStressor IfmStressor;
 /**
  * ifm_stressor_start: Returns once each thread runs.
  * Returns: (transfer full) NULL with IFM_ERROR_INVALID (an intensity outside 0 to 1, cores that are none or that this
- * process may not use), IFM_ERROR_UNAVAILABLE (the process cannot be started).
+ * process may not use, a device that is no GPU of this machine, random on a GPU), IFM_ERROR_UNAVAILABLE (the process cannot
+ * be started, there is no GPU, CUDA's libraries are missing), and of a GPU IFM_ERROR_MEMORY and IFM_ERROR_FAILED.
  */
 IfmStressor *ifm_stressor_start(const IfmStressOptions *options, GError **error);
 

@@ -208,8 +208,9 @@ def store_show(
     _Path | None = ..., quiet: bool | None = ..., log: _Path | None = ...) -> Result: ...
 
 def stress(
-    *arguments: Any, progress: bool | Callable[[dict[str, Any]], object] | None = ..., kind: _Text |
-    None = ..., intensity: _Text | None = ..., cores: _Texts | None = ..., for_: _Duration | None =
+    *arguments: Any, devices: str | Sequence[str] | Mapping[str, str] | None = ..., progress: bool |
+    Callable[[dict[str, Any]], object] | None = ..., kind: _Text | None = ..., intensity: _Text |
+    None = ..., cores: _Texts | None = ..., device: _Text | None = ..., for_: _Duration | None =
     ..., quiet: bool | None = ..., log: _Path | None = ...) -> Result: ...
 
 def study(

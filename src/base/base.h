@@ -190,7 +190,7 @@ char *ifm_path_operators(void);
 /**
  * ifm_path_runtime: The shared library of a runtime.
  * @runtime: "onnxruntime" ($IFM_ONNXRUNTIME_LIBRARY), "openvino" ($IFM_OPENVINO_LIBRARY) or "cuda" ($IFM_CUDNN_LIBRARY:
- * cuDNN; the CUDA runtime and NVRTC are looked for in its folder)
+ * cuDNN; the CUDA runtime, NVRTC and cuBLAS are looked for in its folder)
  * Returns: (transfer full) an absolute path; the bare file name where no file is found (the system's loader may find it).
  */
 char *ifm_path_runtime(const char *runtime);

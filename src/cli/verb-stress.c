@@ -10,11 +10,12 @@
 
 static void append_reading(GString *line, const IfmStressOptions *options, const IfmStressReading *reading)
 {
-    g_autofree char *window = ifm_format_duration((double)reading->window_ns);
-    g_string_append_printf(line, "%s on %zu core%s: asked %.1f %%, achieved %.1f %%, %.3g %s, over %s",
-                           ifm_stress_words()[options->kind], reading->n_cores, ifm_plural(reading->n_cores),
-                           100 * reading->asked, 100 * reading->achieved, reading->work_per_s / 1e9,
-                           options->kind == IFM_STRESS_GEMM ? "GFLOP/s" : "GB/s", window);
+    g_autofree char *window = ifm_format_duration((double)reading->window_ns),
+                    *cores = g_strdup_printf("%zu core%s", reading->n_cores, ifm_plural(reading->n_cores));
+    g_string_append_printf(line, "%s on %s: asked %.1f %%, achieved %.1f %%, %.*f %s, over %s",
+                           ifm_stress_words()[options->kind], options->device != NULL ? options->device : cores,
+                           100 * reading->asked, 100 * reading->achieved, reading->work_per_s < 1e12 ? 1 : 0,
+                           reading->work_per_s / 1e9, options->kind == IFM_STRESS_GEMM ? "GFLOP/s" : "GB/s", window);
 }
 
 /* A line every few seconds. Returns: the exit status. */
@@ -62,7 +63,7 @@ static gboolean parse_intensity(const char *text, double *intensity)
 static int run_stress(const Arguments *arguments)
 {
     g_autoptr(GError) error = NULL;
-    IfmStressOptions options = { .cores = cli_text(arguments, "cores") };
+    IfmStressOptions options = { .cores = cli_text(arguments, "cores"), .device = cli_text(arguments, "device") };
     if (!parse_intensity(cli_text(arguments, "intensity"), &options.intensity))
         return cli_usage("--intensity: \"%s\" is no share from 0 to 1", cli_text(arguments, "intensity"));
     if (!ifm_stress_parse(cli_text(arguments, "kind"), &options.kind, &error))
@@ -74,22 +75,27 @@ static int run_stress(const Arguments *arguments)
 }
 
 static const IfmOption stress_options[] = {
-    { "kind", IFM_OPTION_TEXT, "KIND", "gemm, copy or random: what the cores do while they are busy", "gemm" },
-    { "intensity", IFM_OPTION_TEXT, "SHARE", "share of the time that each core is busy, 0 to 1", "1" },
+    { "kind", IFM_OPTION_TEXT, "KIND", "gemm, copy or random: what is done while busy; random on cores alone", "gemm" },
+    { "intensity", IFM_OPTION_TEXT, "SHARE", "share of the time that each core, or the GPU, is busy, 0 to 1", "1" },
     { "cores", IFM_OPTION_TEXT, "LIST", "such as 0 or 0,2-3, one thread a core; else all that there are", .is_list = TRUE },
+    { "device", IFM_OPTION_TEXT, "CUDA:N", "a GPU of NVIDIA's in place of cores: CUDA:0" },
     { "for", IFM_OPTION_DURATION, "TIME", "how long; 0: until it is interrupted", "0" },
     { NULL },
 };
 
 const Verb verb_stress = {
     .name = "stress",
-    .summary = "keep cores busy for a known share of the time",
+    .summary = "keep cores or a GPU busy for a known share of the time",
     .arguments = "",
     .tables = { stress_options },
-    .details = "A process of its own makes products of matrices (gemm), copies memory (copy) or reads and writes it at "
-               "random (random). Its processor time is measured, and the share is kept by feedback. Where others keep a "
-               "core busy, the line has the load that was achieved. It ends with this program, however that ends.",
+    .details =
+        "A process of its own makes products of matrices (gemm), copies memory (copy) or reads and writes it at "
+        "random (random). Its processor time is measured, and the share is kept by feedback. Where others keep a "
+        "core busy, the line has the load that was achieved. On a GPU its time is that of CUDA's events. It ends with "
+        "this program, however that ends.",
     .examples = { { "inferometer stress --kind copy --intensity 0.6 --cores 1 --for 30s",
-                    "copies memory on core 1 for 60 % of the time" } },
+                    "copies memory on core 1 for 60 % of the time" },
+                  { "inferometer stress --device CUDA:0 --intensity 0.3 --for 30s",
+                    "multiplies matrices on the first GPU for 30 % of the time" } },
     .run = run_stress,
 };

@@ -15,7 +15,8 @@
 /* Load: one to evaluate under. @word: as it was asked for    @stress: NULL: idle */
 typedef struct
 {
-    char *word, *cores;
+    char *word;
+    IfmStressPlace place;
     const char *stress;
     double level;
     IfmLoadState state;
@@ -25,7 +26,7 @@ static void load_clear(gpointer data)
 {
     Load *load = data;
     g_free(load->word);
-    g_free(load->cores);
+    ifm_stress_place_clear(&load->place);
 }
 
 /* Evaluating: what all models share. */
@@ -61,9 +62,8 @@ static gboolean parse_load(Evaluating *self, const char *text, GError **error)
     if (load.state.same > 0 && load.state.other > 0)
         return ifm_error_refuse(error, "\"%s\": one stressor is on the same cores or on others", text);
     const gboolean is_other = load.state.other > 0;
-    load.cores = ifm_stress_cores_of(self->spec, is_other);
-    if (load.cores == NULL)
-        return ifm_error_refuse(error, "\"%s\": there is no other core", text);
+    if (!ifm_stress_place_of(stress, self->spec, is_other, &load.place, error))
+        return FALSE;
     load.word = g_strdup(text);
     load.stress = ifm_stress_words()[stress];
     load.state.kind = 1 + (int)stress;
@@ -108,7 +108,8 @@ static gboolean measure(const Evaluating *self, IfmModelCase *model_case, const 
     model_case->seed = 1;
     model_case->keep_tensors = TRUE;
     model_case->stress_kind = load->stress;
-    model_case->stress_cores = load->cores;
+    model_case->stress_cores = load->place.cores;
+    model_case->stress_device = load->place.device;
     model_case->stress_level = load->level;
     model_case->protocol = IFM_PROTOCOL_INIT;
     model_case->protocol.min_runs = 3;

@@ -14,18 +14,20 @@
 #include "stress-private.h"
 
 #define BLOCK_FD 3
-/* What its threads are given to begin. */
+/* What its threads are given to begin; on a GPU its driver may have to start, and libraries to load. */
 #define START_US (5 * G_USEC_PER_SEC)
+#define START_GPU_US (60 * G_USEC_PER_SEC)
+#define MAX_GPUS 1024
 
 struct IfmStressor
 {
     GPid pid;
     int stdin_fd;
     StressBlock *block;
-    gsize n_cores;
-    gboolean gone;
+    gsize n_threads;
+    gboolean is_gpu, gone;
     char *ended;
-    gint64 read_ns, cpu_ns, work; /* as last read: sums over cores */
+    gint64 read_ns, busy_ns, work; /* as last read: sums over threads */
 };
 
 const char *const *ifm_stress_words(void)
@@ -103,12 +105,33 @@ static GArray *cores_of(const char *text, GError **error)
     return NULL;
 }
 
-char *ifm_stress_cores_of(const IfmDeviceSpec *spec, gboolean other)
+void ifm_stress_place_clear(IfmStressPlace *place)
 {
+    g_clear_pointer(&place->cores, g_free);
+    g_clear_pointer(&place->device, g_free);
+}
+
+static gboolean check_gpu_kind(IfmStressKind kind, GError **error)
+{
+    return kind != IFM_STRESS_RANDOM ||
+           ifm_error_refuse(error, "random is a load on cores: gemm or copy is expected on a GPU");
+}
+
+gboolean ifm_stress_place_of(IfmStressKind kind, const IfmDeviceSpec *spec, gboolean other, IfmStressPlace *place,
+                             GError **error)
+{
+    const gboolean is_gpu = g_str_equal(spec->unit, "CUDA") || g_str_equal(spec->unit, "TensorRT");
     g_autoptr(GString) text = g_string_new(NULL);
     cpu_set_t usable;
     CPU_ZERO(&usable);
     sched_getaffinity(0, sizeof usable, &usable);
+    *place = (IfmStressPlace){ NULL };
+    if (is_gpu && !other)
+    {
+        if (check_gpu_kind(kind, error))
+            place->device = g_strdup_printf(IFM_STRESS_GPU "%d", MAX(spec->index, 0));
+        return place->device != NULL;
+    }
     for (int core = 0; core < CPU_SETSIZE; core++)
     {
         gboolean is_own = spec->n_cores == 0;
@@ -120,7 +143,47 @@ char *ifm_stress_cores_of(const IfmDeviceSpec *spec, gboolean other)
         if (other)
             break;
     }
-    return text->len > 0 ? g_strdup(text->str) : NULL;
+    if (text->len == 0)
+        return ifm_error_refuse(error,
+                                "%s: there is no core for a load that is not one of the device's: name its cores, as in "
+                                "%s@0",
+                                spec->text, is_gpu ? spec->text : "CPU");
+    place->cores = g_strdup(text->str);
+    return TRUE;
+}
+
+/* --- a GPU ---------------------------------------------------------------------------------------------------------------
+ */
+
+static gboolean check_gpu(const IfmStressOptions *options, GError **error)
+{
+    guint64 index;
+    const char *text = options->device;
+    if (!g_str_has_prefix(text, IFM_STRESS_GPU) ||
+        !g_ascii_string_to_unsigned(text + strlen(IFM_STRESS_GPU), 10, 0, MAX_GPUS, &index, NULL))
+        return ifm_error_refuse(error, "device: \"%s\" is no GPU, such as CUDA:0", text);
+    if (options->cores != NULL)
+        return ifm_error_refuse(error, "cores or a device, not both");
+    return check_gpu_kind(options->kind, error);
+}
+
+/* (transfer full) char*: what the worker program is told of where to be */
+static GPtrArray *places_of(const IfmStressOptions *options, GError **error)
+{
+    g_autoptr(GPtrArray) places = g_ptr_array_new_with_free_func(g_free);
+    if (options->device != NULL)
+    {
+        if (!check_gpu(options, error))
+            return NULL;
+        g_ptr_array_add(places, g_strdup(options->device));
+        return g_steal_pointer(&places);
+    }
+    g_autoptr(GArray) cores = cores_of(options->cores, error);
+    if (cores == NULL)
+        return NULL;
+    for (guint i = 0; i < cores->len; i++)
+        g_ptr_array_add(places, g_strdup_printf("%d", g_array_index(cores, int, i)));
+    return g_steal_pointer(&places);
 }
 
 /* --- the process --------------------------------------------------------------------------------------------------------
@@ -145,7 +208,7 @@ static StressBlock *share_block(int *fd, GError **error)
     return NULL;
 }
 
-static gboolean spawn(IfmStressor *self, IfmStressKind kind, const GArray *cores, int block_fd, GError **error)
+static gboolean spawn(IfmStressor *self, IfmStressKind kind, const GPtrArray *places, int block_fd, GError **error)
 {
     g_autofree char *program = ifm_path_worker(error);
     g_autoptr(GPtrArray) words = g_ptr_array_new_with_free_func(g_free);
@@ -158,8 +221,8 @@ static gboolean spawn(IfmStressor *self, IfmStressKind kind, const GArray *cores
     g_ptr_array_add(words, g_strdup(ifm_stress_words()[kind]));
     g_ptr_array_add(words, g_strdup_printf("%d", (int)getpid()));
     g_ptr_array_add(words, g_strdup_printf("%d", BLOCK_FD));
-    for (guint i = 0; i < cores->len; i++)
-        g_ptr_array_add(words, g_strdup_printf("%d", g_array_index(cores, int, i)));
+    for (guint i = 0; i < places->len; i++)
+        g_ptr_array_add(words, g_strdup(places->pdata[i]));
     g_ptr_array_add(words, NULL);
     if (g_spawn_async_with_pipes_and_fds(NULL, (const char *const *)words->pdata, NULL, G_SPAWN_DO_NOT_REAP_CHILD,
                                          child_setup, NULL, -1, -1, -1, &block_fd, &target_fd, 1, &self->pid,
@@ -177,31 +240,32 @@ static gboolean is_gone(IfmStressor *self)
     if (!self->gone && waitpid(self->pid, &status, WNOHANG) == self->pid)
     {
         self->gone = TRUE;
-        self->ended = WIFSIGNALED(status) ? g_strdup_printf("the stressor was ended by signal %d", WTERMSIG(status))
-                                          : g_strdup_printf("the stressor ended with status %d", WEXITSTATUS(status));
+        self->ended = *self->block->message != '\0' ? g_strdup(self->block->message)
+                      : WIFSIGNALED(status) ? g_strdup_printf("the stressor was ended by signal %d", WTERMSIG(status))
+                                            : g_strdup_printf("the stressor ended with status %d", WEXITSTATUS(status));
     }
     return self->gone;
 }
 
 static gboolean await_threads(IfmStressor *self, GError **error)
 {
-    const gint64 deadline_us = g_get_monotonic_time() + START_US;
-    while (atomic_load(&self->block->n_running) < (gint64)self->n_cores)
+    const gint64 deadline_us = g_get_monotonic_time() + (self->is_gpu ? START_GPU_US : START_US);
+    while (atomic_load(&self->block->n_running) < (gint64)self->n_threads)
     {
         if (is_gone(self) || g_get_monotonic_time() > deadline_us)
-            return ifm_error_set(error, IFM_ERROR_UNAVAILABLE, "%s",
+            return ifm_error_set(error, *self->block->message != '\0' ? self->block->trouble : IFM_ERROR_UNAVAILABLE, "%s",
                                  self->ended != NULL ? self->ended : "the stressor does not begin");
         g_usleep(200);
     }
     return TRUE;
 }
 
-static void sum(const IfmStressor *self, gint64 *cpu_ns, gint64 *work)
+static void sum(const IfmStressor *self, gint64 *busy_ns, gint64 *work)
 {
-    *cpu_ns = *work = 0;
-    for (gsize i = 0; i < self->n_cores; i++)
+    *busy_ns = *work = 0;
+    for (gsize i = 0; i < self->n_threads; i++)
     {
-        *cpu_ns += atomic_load(&self->block->cores[i].cpu_ns);
+        *busy_ns += atomic_load(&self->block->cores[i].busy_ns);
         *work += atomic_load(&self->block->cores[i].work);
     }
 }
@@ -209,15 +273,15 @@ static void sum(const IfmStressor *self, gint64 *cpu_ns, gint64 *work)
 void ifm_stressor_set(IfmStressor *self, double intensity)
 {
     atomic_store(&self->block->intensity_ppm, (gint64)(CLAMP(intensity, 0, 1) * 1e6 + 0.5));
-    sum(self, &self->cpu_ns, &self->work);
+    sum(self, &self->busy_ns, &self->work);
     self->read_ns = g_get_monotonic_time() * 1000;
 }
 
 IfmStressor *ifm_stressor_start(const IfmStressOptions *options, GError **error)
 {
     int fd = -1;
-    g_autoptr(GArray) cores = cores_of(options->cores, error);
-    if (cores == NULL)
+    g_autoptr(GPtrArray) places = places_of(options, error);
+    if (places == NULL)
         return NULL;
     if (!(options->intensity >= 0 && options->intensity <= 1))
     {
@@ -226,9 +290,10 @@ IfmStressor *ifm_stressor_start(const IfmStressOptions *options, GError **error)
     }
     IfmStressor *self = g_new0(IfmStressor, 1);
     self->stdin_fd = -1;
-    self->n_cores = cores->len;
+    self->n_threads = places->len;
+    self->is_gpu = options->device != NULL;
     self->block = share_block(&fd, error);
-    gboolean ok = self->block != NULL && spawn(self, options->kind, cores, fd, error);
+    gboolean ok = self->block != NULL && spawn(self, options->kind, places, fd, error);
     if (fd >= 0)
         close(fd);
     self->gone = self->pid == 0;
@@ -242,17 +307,17 @@ IfmStressor *ifm_stressor_start(const IfmStressOptions *options, GError **error)
 
 void ifm_stressor_read(IfmStressor *self, IfmStressReading *reading)
 {
-    gint64 cpu_ns, work;
+    gint64 busy_ns, work;
     const gint64 now_ns = g_get_monotonic_time() * 1000;
-    sum(self, &cpu_ns, &work);
+    sum(self, &busy_ns, &work);
     const double window_ns = (double)MAX(now_ns - self->read_ns, 1);
     *reading = (IfmStressReading){ .asked = (double)atomic_load(&self->block->intensity_ppm) / 1e6,
-                                   .achieved = (double)(cpu_ns - self->cpu_ns) / window_ns / (double)self->n_cores,
+                                   .achieved = (double)(busy_ns - self->busy_ns) / window_ns / (double)self->n_threads,
                                    .work_per_s = (double)(work - self->work) * 1e9 / window_ns,
                                    .window_ns = now_ns - self->read_ns,
-                                   .n_cores = self->n_cores,
+                                   .n_cores = self->is_gpu ? 0 : self->n_threads,
                                    .ended = is_gone(self) ? self->ended : NULL };
-    self->cpu_ns = cpu_ns;
+    self->busy_ns = busy_ns;
     self->work = work;
     self->read_ns = now_ns;
 }

@@ -18,11 +18,29 @@ int ifm_stressor_pid(const IfmStressor *stressor);
 /** IFM_STRESS_ARGUMENT: the first argument of the worker program that makes it a stressor. */
 #define IFM_STRESS_ARGUMENT "--stress"
 
-/** ifm_stress_main: the worker program's, then. @words: KIND PARENT FD CORE…, of @n. Returns: an exit status. */
+/** IFM_STRESS_GPU: what a GPU's index follows: in IfmStressOptions.device, and in place of cores in what the worker program
+ * is started with. */
+#define IFM_STRESS_GPU "CUDA:"
+
+/** ifm_stress_main: the worker program's, then. @words: KIND PARENT FD CORE…, or KIND PARENT FD CUDA:INDEX, of @n. Returns:
+ * an exit status. */
 int ifm_stress_main(int n, char **words);
 
-/** ifm_stress_cores_of: (transfer full) for IfmStressOptions.cores: the cores of a device, all where it names none; or with
- * @other one that is none of them. NULL where there is none that this process may use. */
-char *ifm_stress_cores_of(const IfmDeviceSpec *spec, gboolean other);
+/** IfmStressPlace: (transfer full) for IfmStressOptions and IfmModelCase: one of both. */
+typedef struct
+{
+    char *cores, *device;
+} IfmStressPlace;
+
+void ifm_stress_place_clear(IfmStressPlace *place);
+
+/**
+ * ifm_stress_place_of: Where a load of a kind beside a device is: on the GPU itself where the device is one of CUDA's, else
+ * on its cores, all where it names none; or with @other on one core that is none of those that it names, for its host
+ * threads if it is a GPU. Returns: FALSE with IFM_ERROR_INVALID where this process may use no such core, or a GPU has no
+ * load of that kind.
+ */
+gboolean ifm_stress_place_of(IfmStressKind kind, const IfmDeviceSpec *spec, gboolean other, IfmStressPlace *place,
+                             GError **error);
 
 G_END_DECLS

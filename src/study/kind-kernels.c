@@ -72,10 +72,12 @@ static const IfmRecordField kernels_fields[] = {
               .help =
                   "how often each kernel is measured, each time in another order; under load, with and without it in each"),
     IFM_FIELD_AS(TEXTS, KernelAxes, stress_words, "stress", .help = "kinds of load: gemm, copy, random (docs/stress.md)"),
-    IFM_FIELD(SERIES, KernelAxes, levels, .min = 0, .max = 100,
-              .help = "percent of the time that the load's cores are busy; 0 is without load, which is always measured"),
+    IFM_FIELD(
+        SERIES, KernelAxes, levels, .min = 0, .max = 100,
+        .help =
+            "percent of the time that the load's cores, or its GPU, are busy; 0 is without load, which is always measured"),
     IFM_FIELD(CHOICES, KernelAxes, cores, .words = core_words,
-              .help = "where the load runs: on the device's cores, or on another one"),
+              .help = "where the load runs: on the device's cores, or its GPU; or on another core"),
     IFM_FIELD(SERIES, KernelAxes, threads, .min = 1, .max = 1024,
               .help = "threads of the runtime; else as many as the device has cores"),
     IFM_FIELD(
@@ -318,7 +320,7 @@ typedef struct
 typedef struct
 {
     IfmModelCase model_case;
-    char *cores;
+    IfmStressPlace place;
 } CaseText;
 
 static json_t *axes_of(const Visit *visit)
@@ -490,25 +492,22 @@ static gboolean refine(IfmStudy *study, int phase, const IfmStudyTables *tables,
 /* --- for the runner -----------------------------------------------------------------------------------------------------
  */
 
-static char *cores_of(const IfmStudyDevice *device, gboolean other, GError **error)
+static gboolean place_of(int stress, const IfmStudyDevice *device, gboolean other, IfmStressPlace *place, GError **error)
 {
     g_autoptr(IfmDeviceSpec) spec = ifm_device_spec_parse(device->device, error);
-    char *cores = spec != NULL ? ifm_stress_cores_of(spec, other) : NULL;
-    if (spec != NULL && cores == NULL)
-        ifm_error_refuse(error,
-                         "%s: there is no core for a load that is not one of the device's: name its cores, as in CPU@0",
-                         device->device);
-    return cores;
+    return spec != NULL && ifm_stress_place_of((IfmStressKind)stress, spec, other, place, error);
 }
 
-/* That there is a core for each place that a load is to have. */
-static gboolean check_cores(const KernelAxes *axes, const IfmStudyDevice *device, GError **error)
+/* That there is each place that each kind of load is to have. */
+static gboolean check_places(const KernelAxes *axes, const IfmStudyDevice *device, GError **error)
 {
-    for (guint i = 0; i < axes->cores->len; i++)
+    for (guint i = 0; i < axes->cores->len * axes->stress->len; i++)
     {
-        g_autofree char *cores = cores_of(device, g_array_index(axes->cores, int, i) == 1, error);
-        if (cores == NULL)
+        IfmStressPlace place;
+        if (!place_of(g_array_index(axes->stress, int, i / axes->cores->len), device,
+                      g_array_index(axes->cores, int, i % axes->cores->len) == 1, &place, error))
             return FALSE;
+        ifm_stress_place_clear(&place);
     }
     return TRUE;
 }
@@ -518,7 +517,7 @@ static void drop(StudyCase *one)
     CaseText *text = g_steal_pointer(&one->text);
     if (text == NULL)
         return;
-    g_free(text->cores);
+    ifm_stress_place_clear(&text->place);
     g_free(text);
 }
 
@@ -586,11 +585,11 @@ static gboolean fill(IfmStudy *study, const char *folder, StudyCase *one, IfmCam
     }
     if (visit->condition.stress >= 0)
     {
-        text->cores = cores_of(one->device, visit->condition.cores == 1, error);
-        if (text->cores == NULL)
+        if (!place_of(visit->condition.stress, one->device, visit->condition.cores == 1, &text->place, error))
             return FALSE;
         model_case->stress_kind = ifm_stress_words()[visit->condition.stress];
-        model_case->stress_cores = text->cores;
+        model_case->stress_cores = text->place.cores;
+        model_case->stress_device = text->place.device;
         model_case->stress_level = (double)visit->condition.level / 100;
     }
     item->kind = &ifm_kind_model;
@@ -603,7 +602,7 @@ static gboolean export_files(IfmStudy *study, const char *folder, const IfmStudy
                              GError **error)
 {
     const KernelAxes *axes = study->own;
-    if (device != NULL && !check_cores(axes, device, error))
+    if (device != NULL && !check_places(axes, device, error))
         return FALSE;
     kernels_of(study);
     if (axes->error != NULL)

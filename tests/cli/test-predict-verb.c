@@ -344,6 +344,9 @@ static void test_misuse(Bench *bench, gconstpointer data)
         { "stress --intensity much", 2, "\"much\" is no share" },
         { "stress --kind gem", 2, "did you mean \"gemm\"?" },
         { "stress --cores 1000", 2, "there is no core 1000" },
+        { "stress --device CUDA:x", 2, "device: \"CUDA:x\" is no GPU" },
+        { "stress --device CUDA:0 --kind random", 2, "gemm or copy is expected on a GPU" },
+        { "stress --device CUDA:0 --cores 0", 2, "cores or a device, not both" },
     };
     g_auto(Ended) ended = { 0 };
     bench_write(bench, "broken.json", "{\"a\": ", 6);

@@ -2,6 +2,7 @@
 
 #include <base/fields.h>
 
+#include "build-folders.h"
 #include "runner-fixture.h"
 
 /* Cases under a stressor, on a real runtime: what they record, and what makes another case of them. */
@@ -48,6 +49,36 @@ static void test_record(void)
     fixture_clear(&fixture);
 }
 
+/* On a GPU, here the stand-in of the tests. What its call fails with is the case's reason. */
+static void test_gpu(void)
+{
+    Fixture fixture;
+    g_setenv("IFM_CUDNN_LIBRARY", IFM_BUILD_DIR "/tests/convolution/libcudnn.so.9", TRUE);
+    for (int i = 0; i < 2; i++)
+    {
+        fixture_init(&fixture, NULL);
+        IfmModelCase model_case = stressed_on(&fixture, "gemm", 0.5);
+        model_case.stress_cores = NULL;
+        model_case.stress_device = "CUDA:0";
+        g_setenv("IFM_FAKE_FAILING", i == 0 ? "0" : "1", TRUE);
+        if (has_onnxruntime(&fixture))
+        {
+            g_autoptr(IfmMeasurement) measurement = measure(&fixture, &model_case);
+            if (i == 0)
+            {
+                assert_ok(measurement);
+                g_assert_cmpstr(ifm_member_text(measurement->environment, "stress.device"), ==, "CUDA:0");
+                g_assert_cmpfloat(ifm_member_number(measurement->environment, "stress.achieved_before"), >, 0);
+            }
+            else
+                g_assert_nonnull(strstr(measurement->reason, "cuBLAS: cublasSgemm: CUBLAS_STATUS_EXECUTION_FAILED (13)"));
+        }
+        fixture_clear(&fixture);
+    }
+    g_unsetenv("IFM_FAKE_FAILING");
+    g_unsetenv("IFM_CUDNN_LIBRARY");
+}
+
 /* Beside a process that never leaves its core alone it is marked; while there is patience it is measured again. */
 static void test_disturbed(void)
 {
@@ -92,8 +123,11 @@ static void test_key(void)
     fixture_init(&fixture, NULL);
     if (has_onnxruntime(&fixture))
     {
-        const IfmModelCase cases[] = { case_on(&fixture, DEVICE), stressed_on(&fixture, "gemm", 0.5),
-                                       stressed_on(&fixture, "copy", 0.5), stressed_on(&fixture, "gemm", 0.6) };
+        IfmModelCase cases[] = { case_on(&fixture, DEVICE), stressed_on(&fixture, "gemm", 0.5),
+                                 stressed_on(&fixture, "copy", 0.5), stressed_on(&fixture, "gemm", 0.6),
+                                 stressed_on(&fixture, "gemm", 0.5) };
+        cases[4].stress_cores = NULL;
+        cases[4].stress_device = "CUDA:0";
         g_autoptr(GHashTable) keys = g_hash_table_new_full(g_str_hash, g_str_equal, g_free, NULL);
         for (gsize i = 0; i < G_N_ELEMENTS(cases); i++)
             g_assert_true(g_hash_table_add(keys, key_of(&fixture, &cases[i])));
@@ -171,6 +205,7 @@ int main(int argc, char **argv)
 {
     g_test_init(&argc, &argv, NULL);
     g_test_add_func("/stressed/record", test_record);
+    g_test_add_func("/stressed/gpu", test_gpu);
     g_test_add_func("/stressed/disturbed", test_disturbed);
     g_test_add_func("/stressed/key", test_key);
     g_test_add_func("/stressed/refused", test_refused);

@@ -73,6 +73,7 @@ static const IfmRecordField fields[] = {
     { FIELD(FLAG, as_is), .key = "as_is", .unless_zero = TRUE },
     { FIELD(NAME, stress_kind) },
     { FIELD(NAME, stress_cores) },
+    { FIELD(NAME, stress_device) },
     { FIELD(DOUBLE, stress_level) },
     { FIELD(INT64, observe_ns), .key = "observe_ns", .unless_zero = TRUE },
     { FIELD(NAME, prometheus) }, /* where a server is, is no part of what was measured */

@@ -33,7 +33,7 @@ static json_t *row_of(IfmRunner *runner, const IfmLoadDevice *device, GError **e
     return row;
 }
 
-/* A stressor loads this machine's cores, whose load a described device does not feel. (transfer full) */
+/* A stressor loads this machine's cores or GPU, whose load a described device does not feel. (transfer full) */
 static json_t *stress_of(const IfmModelCase *model_case, const IfmCase *record, GError **error)
 {
     IfmStressKind kind;
@@ -46,13 +46,15 @@ static json_t *stress_of(const IfmModelCase *model_case, const IfmCase *record, 
     }
     if (g_str_has_prefix(record->device, "simulated:"))
     {
-        ifm_error_refuse(error, "load: a stressor keeps this machine's cores busy, and %s is simulated", record->device);
+        ifm_error_refuse(error, "load: a stressor keeps this machine busy, and %s is simulated", record->device);
         return NULL;
     }
     json_t *json =
         json_pack("{s:s,s:o}", "kind", model_case->stress_kind, "level", ifm_json_real(model_case->stress_level));
     if (model_case->stress_cores != NULL)
         json_object_set_new(json, "cores", ifm_json_string(model_case->stress_cores));
+    if (model_case->stress_device != NULL)
+        json_object_set_new(json, "device", ifm_json_string(model_case->stress_device));
     return json;
 }
 

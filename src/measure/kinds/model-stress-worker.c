@@ -10,13 +10,15 @@
 
 /* What a stressor is given to be at work evenly. */
 #define SETTLE_US 20000
+/* What one on a GPU may take to begin. */
+#define GPU_START_NS (60 * G_GINT64_CONSTANT(1000000000))
 
 /* WorkerStress: kept from case to case, asleep in between: starting one takes longer than measuring a small kernel. */
 struct WorkerStress
 {
     IfmStressor *stressor; /* NULL: none was started yet */
     IfmStressKind kind;
-    char *cores;
+    IfmStressPlace place;
     IfmMetricWindow *during; /* of the case in hand */
     json_t *before;          /* of the case in hand */
     IfmStressReading reading_before;
@@ -123,16 +125,19 @@ static gboolean go_on(Worker *worker, WorkerStress *self, GError **error)
 
 static gboolean wake(WorkerStress *self, const IfmModelCase *model_case, GError **error)
 {
-    IfmStressOptions options = { .intensity = model_case->stress_level, .cores = model_case->stress_cores };
+    IfmStressOptions options = { .intensity = model_case->stress_level,
+                                 .cores = model_case->stress_cores,
+                                 .device = model_case->stress_device };
     if (!ifm_stress_parse(model_case->stress_kind, &options.kind, error))
         return FALSE;
-    if (self->stressor != NULL && (self->kind != options.kind || g_strcmp0(self->cores, options.cores) != 0))
+    if (self->stressor != NULL && (self->kind != options.kind || g_strcmp0(self->place.cores, options.cores) != 0 ||
+                                   g_strcmp0(self->place.device, options.device) != 0))
         g_clear_pointer(&self->stressor, ifm_stressor_free);
     if (self->stressor == NULL)
     {
-        g_free(self->cores);
+        ifm_stress_place_clear(&self->place);
         self->kind = options.kind;
-        self->cores = g_strdup(options.cores);
+        self->place = (IfmStressPlace){ g_strdup(options.cores), g_strdup(options.device) };
         self->stressor = ifm_stressor_start(&options, error);
     }
     else
@@ -153,7 +158,7 @@ gboolean worker_stress_start(Worker *worker, GError **error)
     self->is_stressed = model_case->stress_kind != NULL;
     if (self->is_stressed)
     {
-        worker_enter_phase(worker, "starting the background load");
+        worker_enter_wait(worker, "starting the background load", model_case->stress_device != NULL ? GPU_START_NS : 0);
         if (!wake(self, model_case, error))
             return FALSE;
     }
@@ -182,8 +187,9 @@ static gboolean describe(Worker *worker, WorkerStress *self, GError **error)
     IfmStressReading reading;
     ifm_stressor_read(self->stressor, &reading);
     json_t *json =
-        json_pack("{s:s,s:o,s:o,s:o,s:o*,s:o,s:I}", "kind", ifm_stress_words()[self->kind], "cores",
-                  self->cores != NULL ? ifm_json_string(self->cores) : json_null(), "asked",
+        json_pack("{s:s,s:o,s:o*,s:o,s:o,s:o*,s:o,s:I}", "kind", ifm_stress_words()[self->kind], "cores",
+                  self->place.cores != NULL ? ifm_json_string(self->place.cores) : json_null(), "device",
+                  self->place.device != NULL ? ifm_json_string(self->place.device) : NULL, "asked",
                   ifm_json_real(model_case->stress_level), "achieved", ifm_json_real(reading.achieved), "achieved_before",
                   model_case->observe_ns > 0 ? ifm_json_real(self->reading_before.achieved) : NULL, "work_per_s",
                   ifm_json_real(reading.work_per_s), "window_ns", (json_int_t)reading.window_ns);
