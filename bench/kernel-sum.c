@@ -1,14 +1,15 @@
 /*
- * Kernels alone against their models: each distinct kernel of a model is measured as a ring of copies, with seeded weights,
- * and the sum over all kernels is set against the model as it runs. One pinned thread. In each of ROUNDS rounds the model
- * is measured before the kernels, halfway through them and after them, and the mean of the three counts, so that a drift of
- * the machine's speed cancels; of the rounds the median ratio counts. Kernels that only give data another shape cost a
- * node's overhead. Bound: the mean error over all models is at most 5 %.
+ * Kernels alone against their models: each distinct kernel of a model is measured as a ring of copies that holds what the
+ * model does, with seeded weights, and the sum over all kernels is set against the model as it runs. One pinned thread. In
+ * each of ROUNDS rounds the model is measured before the kernels, halfway through them and after them, and the mean of the
+ * three counts, so that a drift of the machine's speed cancels; of the rounds the median ratio counts. Kernels that only
+ * give data another shape cost a node's overhead. Bound: the mean error over all models is at most 5 %.
  *
  *     kernel-sum [MODEL …]
  */
 #include <glib/gstdio.h>
 #include <inferometer/kernels.h>
+#include <kernel/kernel.h>
 #include <math.h>
 #include <measure/measure.h>
 #include <onnx/fused-kernel.h>
@@ -56,12 +57,14 @@ static int compare_doubles(const void *a, const void *b)
     return (x > y) - (x < y);
 }
 
-static double kernel_ns(IfmRunner *runner, const IfmKernelRecord *record)
+static double kernel_ns(IfmRunner *runner, const IfmKernelRecord *record, gint64 working_set_bytes)
 {
     json_auto_t *json = ifm_kernel_record_to_json(record);
     json_auto_t *machine = ifm_sensor_machine(NULL);
     const gint64 cache_bytes = ifm_sensor_last_cache_bytes(machine, NULL);
-    IfmModelCase model_case = { .kernel = json, .n_copies = ifm_kernel_ring_copies(record, cache_bytes), .seed = 1 };
+    IfmModelCase model_case = { .kernel = json,
+                                .n_copies = ifm_kernel_ring_copies(record, working_set_bytes, cache_bytes),
+                                .seed = 1 };
     return median_of(runner, &model_case, KERNEL_NS) / (double)model_case.n_copies;
 }
 
@@ -76,6 +79,7 @@ static double model_ns(IfmRunner *runner, const char *path)
 static double sum_ns(IfmRunner *runner, const IfmKernelRecords *records, const char *path, double *whole_ns)
 {
     g_autoptr(GHashTable) known = g_hash_table_new_full(g_str_hash, g_str_equal, NULL, g_free);
+    const gint64 working_set_bytes = ifm_kernel_records_working_set(records);
     double sum = 0;
     *whole_ns = model_ns(runner, path) / 3;
     for (guint i = 0; i < records->kernels->len; i++)
@@ -87,7 +91,7 @@ static double sum_ns(IfmRunner *runner, const IfmKernelRecords *records, const c
         if (time == NULL)
         {
             time = g_new(double, 1);
-            *time = ifm_kernel_record_moves(record) ? NODE_NS : kernel_ns(runner, record);
+            *time = ifm_kernel_record_moves(record) ? NODE_NS : kernel_ns(runner, record, working_set_bytes);
             g_hash_table_insert(known, record->digest, time);
         }
         sum += *time;

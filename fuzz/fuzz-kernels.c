@@ -44,8 +44,9 @@ static void check_kernel(const IfmKernelRecord *kernel, guint index)
     must(*stem != '\0' && strpbrk(stem, "./\\ ") == NULL);
     static const gint64 caches[] = { 0, 1, 32 << 20, G_MAXINT64 };
     for (gsize i = 0; i < G_N_ELEMENTS(caches); i++)
-        must(ifm_kernel_ring_copies(kernel, caches[i]) >= 1 &&
-             ifm_kernel_ring_copies(kernel, caches[i]) <= IFM_KERNEL_MAX_COPIES);
+        for (gsize k = 0; k < G_N_ELEMENTS(caches); k++)
+            must(ifm_kernel_ring_copies(kernel, caches[k], caches[i]) >= 1 &&
+                 ifm_kernel_ring_copies(kernel, caches[k], caches[i]) <= IFM_KERNEL_MAX_COPIES);
     extract(kernel);
 }
 
@@ -55,6 +56,7 @@ static void show(const IfmKernelRecords *records)
     GError *error = NULL;
     json_auto_t *dag = ifm_kernel_dag_to_json(records);
     g_autofree char *page = ifm_document_show(ifm_kernels_document(&records, 1), &screen);
+    must(ifm_kernel_records_working_set(records) >= 1);
     must(dag != NULL && *page != '\0');
     if (records->kernels->len == 0)
         return;

@@ -69,8 +69,9 @@ typedef struct
 IfmKernelRecords *ifm_kernel_records_open(const char *text, const IfmKernelOptions *options, GError **error);
 
 /** IfmKernelExtraction: @folder: made where it is not there    @names: of kernels, "Conv_Add_Relu", NULL-terminated; NULL:
- * all    @graph, @seed: as of ifm_kernel_extract()    @ring: as many copies as make a ring    @interrupted: (nullable) ends
- * it    @written: with the name of a file that now is in @folder; FALSE ends it    @left_out: with why a kernel has no file
+ * all    @graph, @seed: as of ifm_kernel_extract()    @ring: as many copies as hold what the kernel's model does (of
+ * several the largest)    @interrupted: (nullable) ends it    @written: with the name of a file that now is in @folder;
+ * FALSE ends it    @left_out: with why a kernel has no file
  */
 typedef struct
 {

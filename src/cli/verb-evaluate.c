@@ -89,10 +89,11 @@ const Verb verb_evaluate = {
     .tables = { ifm_model_options, cli_page_options, evaluate_options, cli_progress_options },
     .details =
         "Each model is predicted as by `predict`, and measured; each distinct kernel of it is measured as a ring of "
-        "copies. What was off most comes first. MODEL may also be records of `kernels export` or a kernel of "
-        "`kernels extract`, of which the kernels alone are measured; DIR stands for the files of all these in it. What "
-        "cannot be opened is a row with its reason, and the exit status is 1. Each measurement is kept in "
-        "the store; after an interruption the same command with --resume measures only what is missing.",
+        "copies that holds what the model does. What was off most comes first. MODEL may also be records of `kernels "
+        "export` or a kernel of `kernels extract`, of which the kernels alone are measured; DIR stands for the files "
+        "of all these in it. What cannot be opened is a row with its reason, and the exit status is 1. Each "
+        "measurement is kept in the store; after an interruption the same command with --resume measures only what is "
+        "missing.",
     .examples = { { "inferometer evaluate resnet50 bert --with latency.json --load gemm:60%",
                     "measures two models, alone and under load, and their kernels, against what was predicted" } },
     .run = run_evaluate,

@@ -174,7 +174,8 @@ static const IfmOption extract_options[] = {
       "the optimised graph as kernels export --graph wrote it: its weights are kept; without it they are drawn from "
       "--seed" },
     { "ring", IFM_OPTION_FLAG, NULL,
-      "cold-cache copies: as many in one model as processor caches cannot hold; one run computes each in turn" },
+      "as many copies in one model as hold what the kernel's model does, so that each is as cold as there; one run "
+      "computes each in turn" },
     { NULL },
 };
 

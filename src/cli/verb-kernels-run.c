@@ -213,7 +213,7 @@ const Verb verb_kernels_run = {
     .details =
         "FILE is a model that kernels extract wrote, or any ONNX file; DIR stands for those in it. It is run as it is, "
         "with optimisation off. The "
-        "times of cold-cache copies are those of one: a run's time divided by the copies that the file's metadata names.\n"
+        "times of a ring are those of one copy: a run's time divided by the copies that the file's metadata names.\n"
         "Start and end are those of the measured runs, after warm-up, in UTC. A file that fails has a "
         "row with its reason; the others are measured all the same, and the exit status is 1. Each measurement is kept in "
         "the store; after an interruption the same command with --resume measures only what is missing.",

@@ -6,13 +6,33 @@
 #include <kernel/kernel.h>
 #include <sensor/sensor.h>
 
-static gboolean extract_kernel(const IfmKernelExtraction *options, const IfmKernelRecord *kernel, gint64 cache_bytes,
-                               GError **error)
+/* (transfer full) digest of a kernel -> gint64*: the largest working set of the models that it is in */
+static GHashTable *list_working_sets(const IfmKernelRecords *const *records, gsize n)
+{
+    GHashTable *sets = g_hash_table_new_full(g_str_hash, g_str_equal, NULL, g_free);
+    for (gsize i = 0; i < n; i++)
+    {
+        const gint64 bytes = ifm_kernel_records_working_set(records[i]);
+        for (guint k = 0; k < records[i]->kernels->len; k++)
+        {
+            const IfmKernelRecord *kernel = records[i]->kernels->pdata[k];
+            gint64 *set = g_hash_table_lookup(sets, kernel->digest);
+            if (set == NULL)
+                g_hash_table_insert(sets, kernel->digest, g_memdup2(&bytes, sizeof bytes));
+            else
+                *set = MAX(*set, bytes);
+        }
+    }
+    return sets;
+}
+
+static gboolean extract_kernel(const IfmKernelExtraction *options, const IfmKernelRecord *kernel, gint64 working_set_bytes,
+                               gint64 cache_bytes, GError **error)
 {
     g_autoptr(GError) trouble = NULL;
     if (options->interrupted != NULL && g_atomic_int_get(options->interrupted) != 0)
         return ifm_error_set(error, IFM_ERROR_CANCELLED, "interrupted");
-    const gsize n_copies = options->ring ? ifm_kernel_ring_copies(kernel, cache_bytes) : 1;
+    const gsize n_copies = options->ring ? ifm_kernel_ring_copies(kernel, working_set_bytes, cache_bytes) : 1;
     g_autoptr(IfmModel) model = ifm_kernel_extract(kernel, options->graph, n_copies, options->seed, &trouble);
     if (model == NULL)
     {
@@ -31,7 +51,7 @@ static gboolean extract_kernel(const IfmKernelExtraction *options, const IfmKern
 gboolean ifm_kernel_records_extract(const IfmKernelRecords *const *records, gsize n, const IfmKernelExtraction *options,
                                     GError **error)
 {
-    g_autoptr(GHashTable) done = g_hash_table_new(g_str_hash, g_str_equal);
+    g_autoptr(GHashTable) done = g_hash_table_new(g_str_hash, g_str_equal), sets = list_working_sets(records, n);
     json_auto_t *machine = ifm_sensor_machine(NULL);
     const gint64 cache_bytes = ifm_sensor_last_cache_bytes(machine, NULL);
     if (g_mkdir_with_parents(options->folder, 0777) != 0)
@@ -44,7 +64,9 @@ gboolean ifm_kernel_records_extract(const IfmKernelRecords *const *records, gsiz
         {
             const IfmKernelRecord *kernel = records[i]->kernels->pdata[k];
             const gboolean named = options->names == NULL || g_strv_contains(options->names, kernel->name);
-            if (named && g_hash_table_add(done, kernel->digest) && !extract_kernel(options, kernel, cache_bytes, error))
+            const gint64 *set = g_hash_table_lookup(sets, kernel->digest);
+            if (named && g_hash_table_add(done, kernel->digest) &&
+                !extract_kernel(options, kernel, *set, cache_bytes, error))
                 return FALSE;
         }
     }

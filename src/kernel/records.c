@@ -2,6 +2,7 @@
 #include <math.h>
 #include <string.h>
 
+#include <kernel/kernel.h>
 #include <store/store.h>
 
 #include "records-private.h"
@@ -174,4 +175,24 @@ IfmKernelRecords *kernel_records_of_kernel(const IfmModel *model, const IfmAnaly
     g_ptr_array_add(records->kernels, record);
     records->n_nodes = 1;
     return records;
+}
+
+/* --- what a model holds -------------------------------------------------------------------------------------------------
+ */
+
+/* So that no sum overflows; a kernel has at most 2^48 bytes. */
+#define MOST_WEIGHTS ((gint64)1 << 59)
+
+gint64 ifm_kernel_records_working_set(const IfmKernelRecords *records)
+{
+    gint64 weight_bytes = 0, tensor_bytes = 0;
+    if (*records->level == '\0')
+        return IFM_KERNEL_RING_MOST_BYTES;
+    for (guint i = 0; i < records->kernels->len; i++)
+    {
+        const IfmKernelRecord *kernel = records->kernels->pdata[i];
+        weight_bytes = MIN(weight_bytes + kernel->weight_bytes, MOST_WEIGHTS);
+        tensor_bytes = MAX(tensor_bytes, kernel->input_bytes + kernel->output_bytes);
+    }
+    return MAX(weight_bytes + tensor_bytes, 1);
 }

@@ -329,6 +329,25 @@ static void find_metrics(LearnCases *cases, const char *const *names)
     }
 }
 
+/* Rows of older studies do not say what their rings stand for: these held more than small models do, so that such kernels
+ * were measured colder. A table without rings says nothing of either. */
+static gboolean check_rings(const IfmKernelSamples *samples, GError **error)
+{
+    gsize n_rings = 0, n_older = 0;
+    for (gsize i = 0; i < ifm_kernel_samples_n(samples); i++)
+    {
+        const IfmKernelSample *sample = ifm_kernel_samples_at(samples, i);
+        n_rings += !isnan(sample->ring_bytes);
+        n_older += !isnan(sample->ring_bytes) && isnan(sample->working_set_bytes);
+    }
+    return n_older == 0 || n_older == n_rings ||
+           ifm_error_refuse(
+               error,
+               "rings of two rules: %zu of %zu rows do not say what their copies stand for (Working_Set_Bytes); "
+               "older studies measured kernels of small models too cold: measure these anew, or learn from one",
+               n_older, n_rings);
+}
+
 gboolean learn_cases_init(LearnCases *cases, const IfmKernelSamples *samples, const IfmLearnOptions *options,
                           GError **error)
 {
@@ -347,7 +366,7 @@ gboolean learn_cases_init(LearnCases *cases, const IfmKernelSamples *samples, co
                            .names = g_ptr_array_new(),
                            .places = g_array_new(FALSE, FALSE, sizeof(gsize)),
                            .machines = learn_machines_new() };
-    if (options->machine == NULL && !learn_machines_find(cases->machines, samples, error))
+    if (!check_rings(samples, error) || (options->machine == NULL && !learn_machines_find(cases->machines, samples, error)))
         return FALSE;
     learn_speed_find(&speed, samples, speed_visit, GINT_TO_POINTER(options->allow_disturbed));
     idle_find(&idle, samples, options->allow_disturbed, &speed);

@@ -37,7 +37,7 @@ typedef struct
     IfmDeviceSpec *spec;
     GArray *loads;
     gint64 cache_bytes;   /* of the last level */
-    GHashTable *measured; /* digest and load of a kernel -> its first row: models share kernels */
+    GHashTable *measured; /* case_key() of a kernel -> its first row: models share kernels */
     GHashTable *dropped;  /* digests of kernels that are no row */
     IfmEvaluation *evaluation;
 } Evaluating;
@@ -213,6 +213,18 @@ static gboolean evaluate_whole(const Evaluating *self, const IfmKernelRecords *r
     return measure(self, &model_case, load, MODEL_NS, row, error);
 }
 
+/* In each model a kernel is as cold as what the model holds makes it. */
+static gsize copies_of(const Evaluating *self, const IfmKernelRecords *records, const IfmKernelRecord *record)
+{
+    return ifm_kernel_ring_copies(record, ifm_kernel_records_working_set(records), self->cache_bytes);
+}
+
+/* What is measured once. (transfer full) */
+static char *case_key(const IfmKernelRecord *record, gsize n_copies, const char *load)
+{
+    return g_strdup_printf("%s %zu %s", record->digest, n_copies, load);
+}
+
 static gboolean evaluate_kernel(const Evaluating *self, const IfmKernelRecords *records, const IfmKernelRecord *record,
                                 const Load *load, GError **error)
 {
@@ -220,7 +232,7 @@ static gboolean evaluate_kernel(const Evaluating *self, const IfmKernelRecords *
     IfmPredictedLatency predicted;
     json_auto_t *json = ifm_kernel_record_to_json(record);
     IfmEvaluated *row = add_row(self, records, load);
-    IfmModelCase model_case = { .kernel = json, .n_copies = ifm_kernel_ring_copies(record, self->cache_bytes) };
+    IfmModelCase model_case = { .kernel = json, .n_copies = copies_of(self, records, record) };
     ifm_kernel_sample_init(&sample);
     ifm_kernel_sample_describe(&sample, record);
     sample.threads = MAX(self->options->threads, 1);
@@ -234,7 +246,7 @@ static gboolean evaluate_kernel(const Evaluating *self, const IfmKernelRecords *
     row->high_ns = predicted.high_ns;
     row->unknown = predicted.known ? NULL : g_strdup(record->name);
     row->outside = ifm_latency_model_outside(self->model, &sample, &load->state);
-    char *key = g_strconcat(record->digest, " ", load->word, NULL);
+    char *key = case_key(record, model_case.n_copies, load->word);
     const IfmEvaluated *before = g_hash_table_lookup(self->measured, key);
     if (before == NULL)
     {
@@ -356,10 +368,10 @@ static gboolean evaluate_model(const Evaluating *self, const char *text, IfmKern
     return evaluate_opened(self, records, &source, error);
 }
 
-/* How many cases there will be: kernels that models share are one. */
+/* How many cases there will be: kernels that models share are one where their rings are. */
 static gsize count_cases(const Evaluating *self, char *const *texts)
 {
-    g_autoptr(GHashTable) kernels = g_hash_table_new(g_str_hash, g_str_equal);
+    g_autoptr(GHashTable) kernels = g_hash_table_new_full(g_str_hash, g_str_equal, g_free, NULL);
     gsize n_whole = 0;
     for (guint i = 0; i < self->evaluation->records->len; i++)
     {
@@ -369,7 +381,7 @@ static gsize count_cases(const Evaluating *self, char *const *texts)
         {
             const IfmKernelRecord *record = records->kernels->pdata[k];
             if (!ifm_kernel_record_moves(record) && ifm_kernel_stands_alone(record, NULL))
-                g_hash_table_add(kernels, record->digest);
+                g_hash_table_add(kernels, case_key(record, copies_of(self, records, record), ""));
         }
     }
     return self->loads->len * (n_whole + g_hash_table_size(kernels));

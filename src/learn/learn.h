@@ -57,7 +57,8 @@ typedef enum
  * @kernel_id: equal for visits of the same kernel    @op_type: "Conv_Add_Relu"    @configuration: the kernel that a sampled
  * shape was varied from; NULL: @kernel_id    @models, @families: those that the kernel is in, "resnet18;resnet50"; NULL:
  * none
- * @ring_bytes: of the copies that a run visits in turn, @cache_bytes: of the last-level cache
+ * @ring_bytes: of the copies that a run visits in turn, @working_set_bytes: of the model that these stand for,
+ * @cache_bytes: of the last-level cache
  * @latency_ms: mean    @cpu_ms: processor time, median    @undisturbed_ms: median of the runs that were not interrupted,
  * @interrupted: how many were    @disturbed: 1: something else used the machine meanwhile    @load_level: share of the time
  * that the load asks for    @achieved_load: what it reached
@@ -72,7 +73,7 @@ typedef struct
     int load_kind, load_cores; /* IfmLoadKind, IfmLoadCores */
     double load_level, achieved_load, idle_ms, roofline_ms;
     IfmKernelFeatures features;
-    double flop, input_bytes, weight_bytes, output_bytes, ring_bytes, cache_bytes;
+    double flop, input_bytes, weight_bytes, output_bytes, ring_bytes, working_set_bytes, cache_bytes;
     const char *machine, *runtime, *device, *level;
     IfmMachineFeatures place;
     const double *metrics;

@@ -70,6 +70,7 @@ static const IfmRecordField columns[] = {
     { NUMBER("Weight_Bytes", weight_bytes), .help = "of weights" },
     { NUMBER("Output_Bytes", output_bytes), .help = "written" },
     { NUMBER("Ring_Bytes", ring_bytes), .help = "of the copies that a run visits in turn" },
+    { NUMBER("Working_Set_Bytes", working_set_bytes), .help = "of the model that these copies stand for" },
     { NUMBER("Cache_Bytes", cache_bytes), .help = "of the machine's last-level cache" },
     { TEXT("Machine", machine), .help = "its processor" },
     { NUMBER("Machine_FLOP_per_s", place.flop_per_s), .help = "its peak" },

@@ -74,17 +74,20 @@ char *ifm_kernel_record_stem(const IfmKernelRecord *record);
 
 /* --- kernels as models --------------------------------------------------------------------------------------------- */
 
-/** IFM_KERNEL_RING_BYTES: what the copies of a ring hold together at least, more than a processor's second-level cache, and
- * IFM_KERNEL_RING_MOST_BYTES, at most. IFM_KERNEL_MAX_COPIES: of a small kernel, whose weights a model finds in the cache,
- * too. IFM_KERNEL_RING_FLOP: a ring that does more work than this is not made larger than the least. */
+/** A ring: copies of a kernel, each with weights and tensors of its own, which a run visits in turn.
+ * IFM_KERNEL_RING_MOST_BYTES: what they hold together at most. IFM_KERNEL_MAX_COPIES: of a small kernel.
+ * IFM_KERNEL_RING_FLOP: a ring that does more work than this holds at most IFM_KERNEL_RING_BYTES, more than a processor's
+ * second-level cache. */
 #define IFM_KERNEL_RING_BYTES ((gint64)16 << 20)
 #define IFM_KERNEL_RING_MOST_BYTES ((gint64)64 << 20)
 #define IFM_KERNEL_MAX_COPIES 48
 #define IFM_KERNEL_RING_FLOP 2e9
 
-/** ifm_kernel_ring_copies: how many copies make a ring, so that together they hold twice what the last-level cache does,
- * within those bounds. @cache_bytes: 0: the least ring */
-gsize ifm_kernel_ring_copies(const IfmKernelRecord *record, gint64 cache_bytes);
+/** ifm_kernel_ring_copies: how many copies make a ring that holds what the kernel's model does, so that a run meets weights
+ * and tensors as cold as there; at most twice what the last-level cache does, within those bounds.
+ * Equals: min(@working_set_bytes, clamp(2 @cache_bytes, 16 MiB, 64 MiB)) / ifm_kernel_bytes(), 1 to IFM_KERNEL_MAX_COPIES
+ * @working_set_bytes: ifm_kernel_records_working_set()    @cache_bytes: 0: not known */
+gsize ifm_kernel_ring_copies(const IfmKernelRecord *record, gint64 working_set_bytes, gint64 cache_bytes);
 /** ifm_kernel_bytes: read and written by a run of it. */
 gint64 ifm_kernel_bytes(const IfmKernelRecord *record);
 

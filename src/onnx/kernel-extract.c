@@ -224,13 +224,13 @@ gint64 ifm_kernel_bytes(const IfmKernelRecord *record)
     return record->input_bytes + record->weight_bytes + record->output_bytes;
 }
 
-gsize ifm_kernel_ring_copies(const IfmKernelRecord *record, gint64 cache_bytes)
+gsize ifm_kernel_ring_copies(const IfmKernelRecord *record, gint64 working_set_bytes, gint64 cache_bytes)
 {
     const gint64 bytes = MAX(ifm_kernel_bytes(record), 1),
-                 ring = CLAMP(2 * MIN(cache_bytes, IFM_KERNEL_RING_MOST_BYTES), IFM_KERNEL_RING_BYTES,
+                 most = CLAMP(2 * MIN(cache_bytes, IFM_KERNEL_RING_MOST_BYTES), IFM_KERNEL_RING_BYTES,
                               IFM_KERNEL_RING_MOST_BYTES),
                  least = IFM_KERNEL_RING_BYTES / bytes;
-    gint64 copies = ring / bytes;
+    gint64 copies = MIN(working_set_bytes, most) / bytes;
     if (record->flop > 0)
         copies = MIN(copies, MAX(least, (gint64)MIN(IFM_KERNEL_RING_FLOP / record->flop, IFM_KERNEL_MAX_COPIES)));
     return (gsize)CLAMP(copies, 1, IFM_KERNEL_MAX_COPIES);

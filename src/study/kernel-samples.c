@@ -208,8 +208,8 @@ static void add_sample(IfmKernelSamples *samples, const IfmStudyRow *point, cons
     g_autofree double *values = metrics_of(point, metrics);
     g_autofree char *runtime = runtime_of(environment);
     const Alone *alone = g_hash_table_lookup(idle, visit);
-    const double said = ifm_member_number(environment, "ring.copies"),
-                 copies = said >= 1 ? said : (double)ifm_kernel_ring_copies(kernel->record, 0); /* as it was once */
+    const double said = ifm_member_number(environment, "ring.copies"), /* else a ring of 16 MiB, as it was once */
+        copies = said >= 1 ? said : (double)ifm_kernel_ring_copies(kernel->record, IFM_KERNEL_RING_BYTES, 0);
     ifm_kernel_sample_init(&sample);
     ifm_kernel_sample_describe(&sample, kernel->record);
     sample.kernel_id = ifm_member_text(point->axes, "kernel");
@@ -222,6 +222,8 @@ static void add_sample(IfmKernelSamples *samples, const IfmStudyRow *point, cons
     sample.std_ms = point->std_ns / copies / 1e6;
     sample.n = (double)point->n;
     sample.ring_bytes = ifm_member_number(environment, "ring.bytes");
+    if (kernel->working_set_bytes > 0)
+        sample.working_set_bytes = (double)kernel->working_set_bytes;
     sample.cache_bytes = ifm_member_number(environment, "ring.cache_bytes");
     sample.cpu_ms = ifm_member_number(environment, "runs.cpu_median_ns") / copies / 1e6;
     sample.undisturbed_ms = ifm_member_number(environment, "runs.undisturbed_median_ns") / copies / 1e6;

@@ -13,6 +13,7 @@ const IfmRecordField study_kernel_fields[] = {
     { IFM_RECORD(STRING, StudyKernel, base) },
     { IFM_RECORD(STRING, StudyKernel, models) },
     { IFM_RECORD(INT64, StudyKernel, round), .sparse = TRUE },
+    { IFM_RECORD(INT64, StudyKernel, working_set_bytes), .sparse = TRUE },
     { IFM_RECORD_AS(JSON, StudyKernel, json, "record") },
     { NULL },
 };
@@ -38,7 +39,7 @@ void study_kernel_set_clear(StudyKernelSet *set)
     g_clear_pointer(&set->kernels, g_ptr_array_unref);
 }
 
-static StudyKernel *add_kernel(StudyKernelSet *set, const IfmKernelRecord *record, const char *base)
+static StudyKernel *add_kernel(StudyKernelSet *set, const IfmKernelRecord *record, const StudyKernel *base)
 {
     StudyKernel *kernel = g_new0(StudyKernel, 1);
     kernel->record = ifm_kernel_record_copy(record);
@@ -47,9 +48,12 @@ static StudyKernel *add_kernel(StudyKernelSet *set, const IfmKernelRecord *recor
     ifm_record_set_text(&kernel->record->node, "");
     kernel->json = ifm_kernel_record_to_json(kernel->record);
     kernel->id = ifm_kernel_record_stem(kernel->record);
-    kernel->base = g_strdup(base != NULL ? base : kernel->id);
+    kernel->base = g_strdup(base != NULL ? base->id : kernel->id);
     kernel->models = g_strdup("");
     kernel->round = set->round;
+    if (base != NULL)
+        kernel->working_set_bytes =
+            base->working_set_bytes + ifm_kernel_bytes(kernel->record) - ifm_kernel_bytes(base->record);
     g_ptr_array_add(set->kernels, kernel);
     g_hash_table_insert(set->known, kernel->record->digest, kernel);
     return kernel;
@@ -76,6 +80,7 @@ static gboolean can_measure(const IfmKernelRecord *record)
 
 void study_kernel_set_add(StudyKernelSet *set, const char *model, const IfmKernelRecords *records)
 {
+    const gint64 working_set_bytes = ifm_kernel_records_working_set(records);
     for (guint k = 0; k < records->kernels->len; k++)
     {
         const IfmKernelRecord *record = records->kernels->pdata[k];
@@ -84,6 +89,7 @@ void study_kernel_set_add(StudyKernelSet *set, const char *model, const IfmKerne
             kernel = add_kernel(set, record, NULL);
         if (kernel == NULL || is_last(kernel->models, model))
             continue;
+        kernel->working_set_bytes = MAX(kernel->working_set_bytes, working_set_bytes);
         char *models = g_strconcat(kernel->models, *kernel->models != '\0' ? ";" : "", model, NULL);
         g_free(kernel->models);
         kernel->models = models;
@@ -123,7 +129,7 @@ static void add_around(StudyKernelSet *set, const GPtrArray *bases, guint until,
         const StudyKernel *base = bases->pdata[tries % bases->len];
         g_autoptr(IfmKernelRecord) other = ifm_kernel_vary(base->record, g_rand_int(random));
         if (other != NULL && !g_hash_table_contains(set->known, other->digest))
-            add_kernel(set, other, base->id);
+            add_kernel(set, other, base);
     }
 }
 
@@ -162,7 +168,7 @@ void study_kernel_set_recall(StudyKernelSet *set, const StudyKernel *kernel, gui
             base = set->kernels->pdata[i];
     if (base == NULL || set->kernels->len >= most || g_hash_table_contains(set->known, kernel->record->digest))
         return;
-    StudyKernel *added = add_kernel(set, kernel->record, base->id);
+    StudyKernel *added = add_kernel(set, kernel->record, base);
     added->round = MIN(kernel->round, n_rounds);
     set->round = MAX(set->round, added->round);
 }

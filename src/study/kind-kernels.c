@@ -547,6 +547,19 @@ static gint64 cache_bytes_of(const IfmStudy *study)
     return axes->cache_bytes;
 }
 
+/* A ring holds what its model does, also where the store is of a program that made larger ones. */
+static gsize copies_of(const IfmStudy *study, const StudyKernel *kernel)
+{
+    return ifm_kernel_ring_copies(kernel->record, kernel->working_set_bytes, cache_bytes_of(study));
+}
+
+static gboolean answers(const IfmStudy *study, const StudyCase *one, const IfmCase *record)
+{
+    const Visit *visit = one->own;
+    const json_t *copies = json_object_get(record->options, "copies");
+    return visit->kernel == NULL || json_integer_value(copies) == (json_int_t)copies_of(study, visit->kernel);
+}
+
 static gboolean fill(IfmStudy *study, const char *folder, StudyCase *one, IfmCampaignItem *item, GError **error)
 {
     const KernelAxes *axes = study->own;
@@ -569,7 +582,7 @@ static gboolean fill(IfmStudy *study, const char *folder, StudyCase *one, IfmCam
     {
         model_case->model_name = visit->kernel->id;
         model_case->kernel = visit->kernel->json;
-        model_case->n_copies = ifm_kernel_ring_copies(visit->kernel->record, cache_bytes_of(study));
+        model_case->n_copies = copies_of(study, visit->kernel);
     }
     else
     {
@@ -674,6 +687,7 @@ const StudyKind study_kind_kernels = {
     .refine = refine,
     .export_files = export_files,
     .fill = fill,
+    .answers = answers,
     .drop = drop,
     .pace = pace,
     .definition = definition,

@@ -40,6 +40,9 @@ struct StudyKind
     /* export_files: writes what the cases of a device need, of all where it is NULL. @n_models: (out) (optional) */
     gboolean (*export_files)(IfmStudy *study, const char *folder, const IfmStudyDevice *device, gsize *n_models,
                              GError **error);
+    /* answers: (optional) whether a record of an earlier session, of that case with the same protocol on this machine, is
+     * what would be measured now. */
+    gboolean (*answers)(const IfmStudy *study, const StudyCase *one, const IfmCase *record);
     /* fill: the item's kind and spec of a case, from the files in @folder. drop: frees them, also after a failure. */
     gboolean (*fill)(IfmStudy *study, const char *folder, StudyCase *one, IfmCampaignItem *item, GError **error);
     void (*drop)(StudyCase *one);

@@ -6,7 +6,7 @@
 #include <store/store.h>
 #include <string.h>
 
-#include "study-private.h"
+#include "study-kind.h"
 
 /* A study that goes on takes from its store what is known of devices and which cases are measured as asked. */
 
@@ -80,7 +80,8 @@ gboolean study_past_key(const StudyPast *past, const IfmStudy *study, StudyCase 
     g_autoptr(IfmCase) record = ifm_store_case(past->store, row->key, &trouble);
     if (trouble != NULL)
         return ifm_error_pass(error, trouble);
-    if (record != NULL && is_the_same(past, record, study_case_protocol(study, one)))
+    if (record != NULL && is_the_same(past, record, study_case_protocol(study, one)) &&
+        (study->kind->answers == NULL || study->kind->answers(study, one, record)))
         *key = g_strdup(row->key);
     return TRUE;
 }

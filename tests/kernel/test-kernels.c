@@ -704,27 +704,47 @@ static void test_aligned_rounds(Fixture *fixture, gconstpointer data)
     g_assert_cmpfloat(g_array_index(bare, IfmAlignedRow, 0).ratio, ==, 1);
 }
 
-/* A ring holds twice what the last-level cache does: within its bounds, and no larger than the least where that is much
- * work. */
+/* A ring holds what its model does: at most twice what the last-level cache does, within its bounds, and no more than the
+ * least of these where that is much work. */
 static void test_ring(void)
 {
     static const struct
     {
-        gint64 bytes, cache_bytes;
+        gint64 bytes, working_set_bytes, cache_bytes;
         double flop;
         gsize copies;
     } rings[] = {
-        { 1 << 20, 0, NAN, 16 },         { 1 << 20, 4 << 20, NAN, 16 },  { 1 << 20, 20 << 20, NAN, 40 },
-        { 2 << 20, 32 << 20, NAN, 32 },  { 2 << 20, 1 << 30, NAN, 32 },  { 2 << 20, G_MAXINT64, 0, 32 },
-        { 1 << 20, 1 << 30, NAN, 48 },   { 4096, 32 << 20, NAN, 48 },    { 100 << 20, 32 << 20, NAN, 1 },
-        { 1 << 20, 20 << 20, 1e9, 16 },  { 1 << 20, 20 << 20, 1e8, 20 }, { 1 << 20, 20 << 20, 1, 40 },
-        { 16 << 20, 32 << 20, 1e12, 1 }, { 0, 32 << 20, NAN, 48 },
+        /* what a small model holds, whatever the caches are */
+        { 1 << 20, 5 << 20, 0, NAN, 5 },
+        { 1 << 20, 5 << 20, 32 << 20, NAN, 5 },
+        { 1 << 20, (12 << 20) - 1, 1 << 30, NAN, 11 },
+        { 1 << 20, 1, 32 << 20, NAN, 1 },
+        { 1 << 20, 0, 32 << 20, NAN, 1 },
+        { 4096, 8 << 20, 32 << 20, NAN, 48 },
+        { 1 << 20, 12 << 20, 32 << 20, 1e12, 12 },
+        { 1 << 20, 30 << 20, 32 << 20, 1e9, 16 },
+        /* of a large one as much as the caches do not */
+        { 1 << 20, G_MAXINT64, 0, NAN, 16 },
+        { 1 << 20, 1 << 30, 4 << 20, NAN, 16 },
+        { 1 << 20, 1 << 30, 20 << 20, NAN, 40 },
+        { 2 << 20, 1 << 30, 32 << 20, NAN, 32 },
+        { 2 << 20, 1 << 30, 1 << 30, NAN, 32 },
+        { 2 << 20, G_MAXINT64, G_MAXINT64, 0, 32 },
+        { 1 << 20, 1 << 30, 1 << 30, NAN, 48 },
+        { 4096, 1 << 30, 32 << 20, NAN, 48 },
+        { 100 << 20, 1 << 30, 32 << 20, NAN, 1 },
+        { 1 << 20, 1 << 30, 20 << 20, 1e9, 16 },
+        { 1 << 20, 1 << 30, 20 << 20, 1e8, 20 },
+        { 1 << 20, 1 << 30, 20 << 20, 1, 40 },
+        { 16 << 20, 1 << 30, 32 << 20, 1e12, 1 },
+        { 0, 1 << 30, 32 << 20, NAN, 48 },
     };
     for (gsize i = 0; i < G_N_ELEMENTS(rings); i++)
     {
         const IfmKernelRecord record = { .input_bytes = rings[i].bytes, .flop = rings[i].flop };
         g_assert_cmpint(ifm_kernel_bytes(&record), ==, rings[i].bytes);
-        g_assert_cmpuint(ifm_kernel_ring_copies(&record, rings[i].cache_bytes), ==, rings[i].copies);
+        g_assert_cmpuint(ifm_kernel_ring_copies(&record, rings[i].working_set_bytes, rings[i].cache_bytes), ==,
+                         rings[i].copies);
     }
 }
 

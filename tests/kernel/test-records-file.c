@@ -129,6 +129,41 @@ static void test_written(void)
     }
 }
 
+/* The weights of all kernels, also of equal ones, and the inputs and outputs of the one with most; a kernel without a model
+ * is taken to be of a large one. Sums stay sums. */
+static void test_working_set(void)
+{
+    static const struct
+    {
+        const char *level;
+        gint64 kernels[3][3], expected; /* inputs, weights, outputs */
+    } rows[] = {
+        { "all", { { 10, 100, 20 }, { 30, 100, 5 }, { 0, 7, 1 } }, 207 + 35 },
+        { "compiled", { { 10, 0, 20 } }, 30 },
+        { "all", { { 0 } }, 1 },
+        { "", { { 10, 100, 20 } }, IFM_KERNEL_RING_MOST_BYTES },
+    };
+    for (gsize i = 0; i < G_N_ELEMENTS(rows); i++)
+    {
+        IfmKernelRecord kernels[3];
+        IfmKernelRecords records = { .level = (char *)rows[i].level, .kernels = g_ptr_array_new() };
+        for (gsize k = 0; k < G_N_ELEMENTS(kernels); k++)
+        {
+            const gint64 *bytes = rows[i].kernels[k];
+            kernels[k] = (IfmKernelRecord){ .input_bytes = bytes[0], .weight_bytes = bytes[1], .output_bytes = bytes[2] };
+            g_ptr_array_add(records.kernels, &kernels[k]);
+        }
+        g_assert_cmpint(ifm_kernel_records_working_set(&records), ==, rows[i].expected);
+        for (guint k = 0; *records.level != '\0' && k < 40000; k++) /* as many as a file may have, and more */
+        {
+            kernels[0].weight_bytes = (gint64)1 << 48;
+            g_ptr_array_add(records.kernels, &kernels[0]);
+        }
+        g_assert_cmpint(ifm_kernel_records_working_set(&records), >=, rows[i].expected);
+        g_ptr_array_unref(records.kernels);
+    }
+}
+
 /* Files: of an extraction. @limit: so many are written */
 typedef struct
 {
@@ -183,6 +218,61 @@ static void test_extracted(void)
     remove_tree(made);
 }
 
+static gboolean count_copies(const IfmKernelRecord *kernel, const char *file, void *user)
+{
+    g_autoptr(GError) error = NULL;
+    Files *files = user;
+    g_autofree char *path = g_build_filename(files->folder, file, NULL);
+    g_autoptr(IfmModel) model = ifm_model_open(path, &error);
+    g_assert_no_error(error);
+    files->n_written += (guint)strtoul(ifm_model_metadata(model, IFM_KERNEL_COPIES_METADATA), NULL, 10);
+    return TRUE;
+}
+
+/* A kernel of two models is as cold as in the one that holds more, whichever comes first. */
+static void test_ring_of_several(void)
+{
+    static const char *const gemms[] = { "Gemm", NULL };
+    g_autoptr(GError) error = NULL;
+    g_autofree char *path = corpus_file("transformer.json"), *folder = g_dir_make_tmp("ifm-extract-XXXXXX", NULL);
+    g_autoptr(IfmKernelRecords) small = ifm_kernel_records_read(path, &error),
+                                large = ifm_kernel_records_read(path, &error);
+    g_assert_no_error(error);
+    const IfmKernelRecord *gemm = NULL;
+    for (guint i = 0; gemm == NULL; i++)
+        if (g_str_equal(((const IfmKernelRecord *)small->kernels->pdata[i])->name, gemms[0]))
+            gemm = small->kernels->pdata[i];
+    const gint64 one = ifm_kernel_bytes(gemm), held = ifm_kernel_records_working_set(small);
+    const gsize n = (gsize)(held / one);
+    ((IfmKernelRecord *)large->kernels->pdata[large->kernels->len - 1])->weight_bytes += 3 * one;
+    const struct
+    {
+        const IfmKernelRecords *records[2];
+        gsize n_records, n_copies;
+    } rows[] = {
+        { { small, NULL }, 1, n },
+        { { large, NULL }, 1, n + 3 },
+        { { small, large }, 2, n + 3 },
+        { { large, small }, 2, n + 3 },
+    };
+    g_assert_cmpuint(n + 3, <, IFM_KERNEL_MAX_COPIES);
+    for (gsize i = 0; i < G_N_ELEMENTS(rows); i++)
+    {
+        Files files = { .folder = folder };
+        const IfmKernelExtraction options = { .folder = folder,
+                                              .names = gemms,
+                                              .seed = 1,
+                                              .ring = TRUE,
+                                              .written = count_copies,
+                                              .left_out = count_left_out,
+                                              .user = &files };
+        g_assert_true(ifm_kernel_records_extract(rows[i].records, rows[i].n_records, &options, &error));
+        g_assert_cmpuint(files.n_left_out, ==, 0);
+        g_assert_cmpuint(files.n_written, ==, rows[i].n_copies);
+    }
+    remove_tree(folder);
+}
+
 int main(int argc, char **argv)
 {
     g_test_init(&argc, &argv, NULL);
@@ -191,5 +281,7 @@ int main(int argc, char **argv)
     g_test_add_func("/records-file/stems", test_stems);
     g_test_add_func("/records-file/written", test_written);
     g_test_add_func("/records-file/extracted", test_extracted);
+    g_test_add_func("/records-file/working-set", test_working_set);
+    g_test_add_func("/records-file/ring-of-several", test_ring_of_several);
     return g_test_run();
 }

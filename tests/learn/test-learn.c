@@ -749,6 +749,43 @@ static void test_disturbed(void)
     g_assert_nonnull(of_all);
 }
 
+/* Rows of an older study, whose rings held more than small models do, beside those of one that says what they hold. */
+static void test_rings(void)
+{
+    static const struct
+    {
+        double ring_bytes, working_set_bytes[2];
+        gboolean good;
+    } rows[] = {
+        { 4096, { 4096, 4096 }, TRUE }, { 4096, { NAN, NAN }, TRUE },  { NAN, { NAN, NAN }, TRUE },
+        { NAN, { 4096, NAN }, TRUE },   { 4096, { 4096, 1e9 }, TRUE }, { 4096, { NAN, 4096 }, FALSE },
+        { 4096, { 4096, NAN }, FALSE },
+    };
+    const Law law = { .n_kernels = 60, .n_visits = 1, .seed = 1 };
+    g_autoptr(IfmKernelSamples) samples = law_samples(&law);
+    for (gsize r = 0; r < G_N_ELEMENTS(rows); r++)
+    {
+        g_autoptr(GError) error = NULL;
+        g_autoptr(IfmKernelSamples) some = ifm_kernel_samples_new(NULL);
+        for (gsize i = 0; i < ifm_kernel_samples_n(samples); i++)
+        {
+            IfmKernelSample sample = *ifm_kernel_samples_at(samples, i);
+            sample.metrics = NULL;
+            sample.ring_bytes = rows[r].ring_bytes;
+            sample.working_set_bytes = rows[r].working_set_bytes[i % 2];
+            ifm_kernel_samples_add(some, &sample);
+        }
+        g_autoptr(IfmLatencyModel) model =
+            ifm_learn_train(some, &(const IfmLearnOptions){ .seed = 1, .threads = 1, .data = "rows" }, &error);
+        g_assert_true((model != NULL) == rows[r].good && (error == NULL) == rows[r].good);
+        if (!rows[r].good)
+        {
+            g_assert_error(error, IFM_ERROR, IFM_ERROR_INVALID);
+            g_assert_nonnull(strstr(error->message, "30 of 60 rows do not say"));
+        }
+    }
+}
+
 /* What could not be read again is refused before it is written. */
 /* What all rows agree in is the model's; rows that say nothing agree with any. */
 static void test_origin(void)
@@ -873,6 +910,7 @@ int main(int argc, char **argv)
     g_test_add_func("/learn/orphans", test_orphans);
     g_test_add_func("/learn/disturbed", test_disturbed);
     g_test_add_func("/learn/origin", test_origin);
+    g_test_add_func("/learn/rings", test_rings);
     g_test_add_func("/learn/out-of-range", test_out_of_range);
     g_test_add_func("/learn/xgboost-message", test_xgboost_message);
     g_test_add_func("/learn/interrupted", test_interrupted);

@@ -124,6 +124,87 @@ static void keep_loaded(IfmStudyTables *tables, double loaded_ns, double idle_ns
     }
 }
 
+static double bytes_of(const IfmKernelSample *sample)
+{
+    return sample->input_bytes + sample->weight_bytes + sample->output_bytes;
+}
+
+/* What the zoo's small-cnn holds: the weights of its kernels, and the most that one of them reads and writes else. */
+static double working_set_of_model(void)
+{
+    g_autoptr(GError) error = NULL;
+    g_autoptr(IfmKernelRecords) records =
+        ifm_kernel_records_open("small-cnn", &(const IfmKernelOptions){ .device = "onnxruntime:CPU@0", .seed = 1 }, &error);
+    g_assert_no_error(error);
+    double weights = 0, most = 0;
+    for (guint i = 0; i < records->kernels->len; i++)
+    {
+        const IfmKernelRecord *kernel = records->kernels->pdata[i];
+        weights += (double)kernel->weight_bytes;
+        most = fmax(most, (double)(kernel->input_bytes + kernel->output_bytes));
+    }
+    return weights + most;
+}
+
+/* A ring holds what the model does; of a kernel of other sizes, what the model would with it. A store that does not say it
+ * says the rings alone. */
+static void check_rings(IfmStudyTables *points, const IfmKernelSamples *samples)
+{
+    g_autoptr(GError) error = NULL;
+    g_autoptr(GHashTable) own = g_hash_table_new(g_str_hash, g_str_equal);
+    const double model_bytes = working_set_of_model();
+    for (gsize i = 0; i < ifm_kernel_samples_n(samples); i++)
+    {
+        const IfmKernelSample *sample = ifm_kernel_samples_at(samples, i);
+        if (sample->models != NULL)
+            g_hash_table_insert(own, (gpointer)sample->kernel_id, (gpointer)sample);
+    }
+    for (gsize i = 0; i < ifm_kernel_samples_n(samples); i++)
+    {
+        const IfmKernelSample *sample = ifm_kernel_samples_at(samples, i);
+        const IfmKernelSample *base = g_hash_table_lookup(own, sample->configuration);
+        const double bytes = bytes_of(sample), held = model_bytes + bytes - bytes_of(base);
+        g_assert_cmpfloat(sample->working_set_bytes, ==, held);
+        g_assert_cmpfloat(held, <, (double)IFM_KERNEL_RING_BYTES); /* no bound but that of copies */
+        g_assert_cmpfloat(sample->ring_bytes, ==, bytes * fmin(floor(held / bytes), IFM_KERNEL_MAX_COPIES));
+    }
+    json_t *kernel;
+    gsize i;
+    json_array_foreach((json_t *)ifm_member(points->definition, "kernels"), i, kernel)
+    {
+        g_assert_cmpint(json_object_del(kernel, "working_set_bytes"), ==, 0);
+    }
+    g_autoptr(IfmKernelSamples) older = ifm_study_kernel_samples(points, &error);
+    g_assert_no_error(error);
+    for (gsize k = 0; k < ifm_kernel_samples_n(samples); k++)
+    {
+        const IfmKernelSample *sample = ifm_kernel_samples_at(older, k);
+        g_assert_true(isnan(sample->working_set_bytes));
+        g_assert_cmpfloat(sample->ring_bytes, ==, ifm_kernel_samples_at(samples, k)->ring_bytes);
+    }
+}
+
+/* Records of rings that hold something else than the model does are none of this study. */
+static void check_answers(const Fixture *fixture, IfmStudy *study)
+{
+    const GPtrArray *cases = ifm_study_cases(study);
+    gsize n_rings = 0;
+    for (guint i = 0; i < cases->len; i++)
+    {
+        g_autoptr(GError) error = NULL;
+        const StudyCase *one = cases->pdata[i];
+        g_autoptr(IfmCase) record = ifm_store_case(fixture->store, one->row.key, &error);
+        g_assert_no_error(error);
+        g_assert_true(study_kind_kernels.answers(study, one, record));
+        const json_int_t copies = json_integer_value(json_object_get(record->options, "copies"));
+        json_object_set_new(record->options, "copies", json_integer(copies + 1));
+        const gboolean is_ring = copies > 0;
+        g_assert_true(study_kind_kernels.answers(study, one, record) == !is_ring);
+        n_rings += is_ring;
+    }
+    g_assert_cmpuint(n_rings, ==, 2 * 8 + 2 * 2);
+}
+
 /* Visits, loads, the idle case of the same visit, models that were held out; and a second run finds everything. */
 static void test_run(Fixture *fixture, gconstpointer data)
 {
@@ -175,6 +256,7 @@ static void test_run(Fixture *fixture, gconstpointer data)
     g_assert_cmpuint(n_loaded, ==, 2 * 2);
     g_assert_cmpint(visits, ==, 1 << 1 | 1 << 2);
     g_assert_cmpuint(n_own, >, 0);
+    check_rings(points, samples);
     g_autoptr(GArray) operators = ifm_kernel_operator_rows(samples), loads = ifm_kernel_load_rows(samples);
     gint64 n = 0;
     for (guint i = 0; i < operators->len; i++)
@@ -202,6 +284,7 @@ static void test_run(Fixture *fixture, gconstpointer data)
     g_assert_no_error(error);
     g_assert_true(run_study(fixture, again, &result));
     g_assert_cmpuint(result.n_measured, ==, 0);
+    check_answers(fixture, again);
 }
 
 /* (transfer full) round -> how many kernels of it the manifest has */
