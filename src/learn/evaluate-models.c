@@ -213,10 +213,27 @@ static gboolean evaluate_whole(const Evaluating *self, const IfmKernelRecords *r
     return measure(self, &model_case, load, MODEL_NS, row, error);
 }
 
-/* In each model a kernel is as cold as what the model holds makes it. */
+static gboolean has_kernel(const IfmKernelRecords *records, const char *digest)
+{
+    for (guint i = 0; i < records->kernels->len; i++)
+        if (g_str_equal(((const IfmKernelRecord *)records->kernels->pdata[i])->digest, digest))
+            return TRUE;
+    return FALSE;
+}
+
+/* In each model a kernel is as cold as what the model holds makes it; one that was extracted as in the largest model that
+ * is evaluated with it and has it. */
 static gsize copies_of(const Evaluating *self, const IfmKernelRecords *records, const IfmKernelRecord *record)
 {
-    return ifm_kernel_ring_copies(record, ifm_kernel_records_working_set(records), self->cache_bytes);
+    const GPtrArray *all = self->evaluation->records;
+    gint64 held = 0;
+    for (guint i = 0; *records->level == '\0' && i < all->len; i++)
+    {
+        const IfmKernelRecords *other = all->pdata[i];
+        if (*other->level != '\0' && has_kernel(other, record->digest))
+            held = MAX(held, ifm_kernel_records_working_set(other));
+    }
+    return ifm_kernel_ring_copies(record, held > 0 ? held : ifm_kernel_records_working_set(records), self->cache_bytes);
 }
 
 /* What is measured once. (transfer full) */

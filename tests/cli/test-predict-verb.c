@@ -209,6 +209,33 @@ static void test_records(Bench *bench, gconstpointer data)
     assert_none_left(bench);
 }
 
+/* Two models with the same kernels, one of which holds more: each kernel is measured in the ring of either. */
+static void test_rings(Bench *bench, gconstpointer data)
+{
+    g_auto(Ended) ended = { 0 };
+    g_autofree char *source = g_strdup(g_getenv("IFM_TEST_DATA"));
+    g_autofree char *root = g_path_get_dirname(source);
+    g_autofree char *small = g_build_filename(root, "fuzz", "corpus", "kernels", "transformer.json", NULL),
+                    *with = g_build_filename(root, "fuzz", "corpus", "latency", "model.json", NULL);
+    json_auto_t *large = ifm_json_load(small, NULL);
+    json_t *kernels = json_object_get(large, "kernels");
+    json_object_set_new(json_array_get(kernels, json_array_size(kernels) - 1), "weight_bytes", json_integer(1 << 20));
+    g_autofree char *text = json_dumps(large, 0);
+    bench_write(bench, "large.json", text, strlen(text));
+    g_autofree char *line =
+        g_strdup_printf("evaluate %s large.json %s --with %s -d simulated:ideal/GPU --progress json", small, small, with);
+    run_line(bench, line, &ended);
+    assert_status(&ended, 0);
+    assert_all_done(&ended);
+    run_line(bench, "store export out/evaluate/store.db --format csv -o -", &ended);
+    assert_status(&ended, 0);
+    guint n_kept = 0;
+    for (const char *at = ended.out; (at = strstr(at, "SkipLayerNormalization_")) != NULL; at++)
+        n_kept++;
+    g_assert_cmpuint(n_kept, ==, 2);
+    assert_none_left(bench);
+}
+
 /* A table of another collector, of two machines: the latency of "quick" is half of that of "slow". */
 static void write_foreign(const Bench *bench)
 {
@@ -383,6 +410,7 @@ int main(int argc, char **argv)
     g_test_init(&argc, &argv, NULL);
     g_test_add("/cli/predict/walk", Bench, NULL, bench_init, test_walk, bench_clear);
     g_test_add("/cli/predict/records", Bench, NULL, bench_init, test_records, bench_clear);
+    g_test_add("/cli/predict/rings", Bench, NULL, bench_init, test_rings, bench_clear);
     g_test_add("/cli/predict/machines", Bench, NULL, bench_init, test_machines, bench_clear);
     g_test_add("/cli/predict/misuse", Bench, NULL, bench_init, test_misuse, bench_clear);
     g_test_add("/cli/predict/stress", Bench, NULL, bench_init, test_stress, bench_clear);
