@@ -3,7 +3,8 @@
  * model does, with seeded weights, and the sum over all kernels is set against the model as it runs. One pinned thread. In
  * each of ROUNDS rounds the model is measured before the kernels, halfway through them and after them, and the mean of the
  * three counts, so that a drift of the machine's speed cancels; of the rounds the median ratio counts. Kernels that only
- * give data another shape cost a node's overhead. Bound: the mean error over all models is at most 5 %.
+ * give data another shape cost a node's overhead. Bounds: the mean error over all models is at most 3 %, and none is above
+ * 8 %.
  *
  *     kernel-sum [MODEL …]
  */
@@ -21,12 +22,13 @@
 #include "bench.h"
 
 #define DEVICE "onnxruntime:CPU@0"
-#define ROUNDS 3
+#define ROUNDS 5
 static int n_rounds;
-#define MODEL_NS (600 * G_GINT64_CONSTANT(1000000))
-#define KERNEL_NS (50 * G_GINT64_CONSTANT(1000000))
+#define MODEL_NS (400 * G_GINT64_CONSTANT(1000000))
+#define KERNEL_NS (30 * G_GINT64_CONSTANT(1000000))
 #define NODE_NS 500.0
-#define BOUND 0.05
+#define BOUND 0.03
+#define BOUND_OF_ONE 0.08
 
 static const char *const models[] = {
     "resnet18",       "resnet50", "vgg16", "alexnet",           "googlenet", "densenet121",       "mobilenet_v2",
@@ -143,13 +145,18 @@ static double error_of(const char *name)
 
 int main(int argc, char **argv)
 {
-    double sum = 0;
+    double sum = 0, most = 0;
     int n = 0;
     n_rounds = bench_rounds(ROUNDS, 1);
     const char *const *names = argc > 1 ? (const char *const *)argv + 1 : models;
     for (; *names != NULL && (argc > 1 || n < bench_rounds(G_MAXINT, 1)); names++, n++)
-        sum += fabs(error_of(*names));
-    printf("mean error of %d models: %.1f %% (bound %.0f %%): %s\n", n, 100 * sum / n, 100 * BOUND,
-           sum / n <= BOUND ? "kept" : "MISSED");
-    return bench_status(sum / n <= BOUND);
+    {
+        const double off = fabs(error_of(*names));
+        sum += off;
+        most = fmax(most, off);
+    }
+    const gboolean is_kept = sum / n <= BOUND && most <= BOUND_OF_ONE;
+    printf("mean error of %d models: %.1f %% (bound %.0f %%), the largest %.1f %% (%.0f %%): %s\n", n, 100 * sum / n,
+           100 * BOUND, 100 * most, 100 * BOUND_OF_ONE, is_kept ? "kept" : "MISSED");
+    return bench_status(is_kept);
 }

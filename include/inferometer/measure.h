@@ -52,8 +52,7 @@ typedef struct
      * measurement. */
     gboolean (*verify)(void *self, GError **error);
     void *self;
-    /* another device than the processor computes: whether the thread spins or sleeps until it has, the thread's processor
-     * time is none of a run's */
+    /* another device than the processor computes. The thread only waits for it, so its processor time is none of a run's */
     gboolean is_elsewhere;
 } IfmSubject;
 

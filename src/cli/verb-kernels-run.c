@@ -73,6 +73,7 @@ static IfmMeasurement *measure(Keep *keep, const IfmModelRequest *request, const
     if (!ifm_model_source_open(request, &source, error) || !read_copies(source.model, &row->n_copies, error))
         return NULL;
     of_file.model = source.model;
+    of_file.n_copies = row->n_copies > 1 ? (gsize)row->n_copies : 0;
     of_file.model_path = source.path;
     of_file.inputs_path = source.inputs_path;
     of_file.bindings = ifm_model_feed_bindings(&source.feed);

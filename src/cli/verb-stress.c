@@ -14,7 +14,10 @@ static void append_reading(GString *line, const IfmStressOptions *options, const
                     *cores = g_strdup_printf("%zu core%s", reading->n_cores, ifm_plural(reading->n_cores));
     g_string_append_printf(line, "%s on %s: asked %.1f %%, achieved %.1f %%, %.*f %s, over %s",
                            ifm_stress_words()[options->kind], options->device != NULL ? options->device : cores,
-                           100 * reading->asked, 100 * reading->achieved, reading->work_per_s < 1e12 ? 1 : 0,
+                           100 * reading->asked, 100 * reading->achieved,
+                           reading->work_per_s < 1e10   ? 3
+                           : reading->work_per_s < 1e12 ? 1
+                                                        : 0,
                            reading->work_per_s / 1e9, options->kind == IFM_STRESS_GEMM ? "GFLOP/s" : "GB/s", window);
 }
 

@@ -62,10 +62,41 @@ static gboolean is_given(const char *const *list)
     return list != NULL && *list != NULL;
 }
 
+/* What computes elsewhere than on the processor, or fuses graphs on its own; of what is not listed neither holds. */
+static const struct
+{
+    const char *engine, *unit;
+    gboolean is_elsewhere, keeps_tensors, fuses;
+} kinds[] = {
+    { "onnxruntime", "CUDA", TRUE, TRUE, FALSE },     { "onnxruntime", "TensorRT", TRUE, TRUE, TRUE },
+    { "onnxruntime", "MIGraphX", TRUE, FALSE, TRUE }, { "onnxruntime", "OpenVINO", FALSE, FALSE, TRUE },
+    { "openvino", "GPU", TRUE, FALSE, TRUE },         { "openvino", "NPU", TRUE, FALSE, TRUE },
+};
+
+static gssize find_kind(const IfmDeviceSpec *spec)
+{
+    for (gsize i = 0; i < G_N_ELEMENTS(kinds); i++)
+        if (g_str_equal(spec->engine, kinds[i].engine) && g_str_equal(spec->unit, kinds[i].unit))
+            return (gssize)i;
+    return -1;
+}
+
+gboolean ifm_device_is_elsewhere(const IfmDeviceSpec *spec)
+{
+    const gssize at = find_kind(spec);
+    return at >= 0 && kinds[at].is_elsewhere;
+}
+
 gboolean ifm_device_keeps_tensors(const IfmDeviceSpec *spec)
 {
-    return g_str_equal(spec->engine, "onnxruntime") &&
-           (g_str_equal(spec->unit, "CUDA") || g_str_equal(spec->unit, "TensorRT"));
+    const gssize at = find_kind(spec);
+    return at >= 0 && kinds[at].keeps_tensors;
+}
+
+gboolean ifm_device_fuses_graph(const IfmDeviceSpec *spec)
+{
+    const gssize at = find_kind(spec);
+    return at >= 0 && kinds[at].fuses;
 }
 
 gboolean ifm_compile_options_check(const IfmCompileOptions *options, const IfmDeviceSpec *spec, const char *who,

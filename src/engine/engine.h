@@ -78,8 +78,12 @@ typedef struct
     gboolean keep_tensors;
 } IfmCompileOptions;
 
-/** ifm_device_keeps_tensors: whether options.keep_tensors is heeded there: by ONNX Runtime for NVIDIA's GPUs. */
+/** ifm_device_is_elsewhere: whether another device than the processor computes, for which a thread waits.
+ * ifm_device_keeps_tensors: whether options.keep_tensors is heeded there: by ONNX Runtime for NVIDIA's GPUs.
+ * ifm_device_fuses_graph: whether it optimises a graph also where options.optimise is FALSE: equal nodes may become one. */
+gboolean ifm_device_is_elsewhere(const IfmDeviceSpec *spec);
 gboolean ifm_device_keeps_tensors(const IfmDeviceSpec *spec);
+gboolean ifm_device_fuses_graph(const IfmDeviceSpec *spec);
 
 #define IFM_COMPILE_OPTIONS_INIT ((IfmCompileOptions){ .dtype = IFM_DTYPE_F32, .optimise = TRUE })
 

@@ -211,8 +211,8 @@ gboolean ifm_timing_is_below(const IfmTiming *whole, const IfmTiming *part);
 gboolean ifm_kernel_records_check_graph(const IfmKernelRecords *records, const IfmModel *graph, GError **error);
 
 /** ifm_kernel_records_working_set: What a model holds while it runs: the weights of all its kernels, and of the kernel with
- * most of them the inputs and outputs. Bytes, at least 1. Of a kernel that was extracted, whose model is not known:
- * IFM_KERNEL_RING_MOST_BYTES, as of a large one. */
+ * most of them the inputs and outputs. Returns: bytes, at least 1; -1 of a kernel that was extracted, whose model is not
+ * known */
 gint64 ifm_kernel_records_working_set(const IfmKernelRecords *records);
 
 /** ifm_kernel_records_words: (transfer full) Each folder of @words is replaced by the files in it that are models (.onnx)

@@ -187,7 +187,7 @@ gint64 ifm_kernel_records_working_set(const IfmKernelRecords *records)
 {
     gint64 weight_bytes = 0, tensor_bytes = 0;
     if (*records->level == '\0')
-        return IFM_KERNEL_RING_MOST_BYTES;
+        return -1;
     for (guint i = 0; i < records->kernels->len; i++)
     {
         const IfmKernelRecord *kernel = records->kernels->pdata[i];

@@ -417,7 +417,7 @@ gboolean ifm_measure_subject(const IfmSubject *subject, const IfmMeasureOptions 
                             json_pack("{s:I,s:I}", "start_unix_ms", (json_int_t)(loop.window_begin_us / 1000),
                                       "end_unix_ms", (json_int_t)(loop.window_end_us / 1000)));
         describe(&loop);
-        const double n_threads = subject->is_elsewhere ? 0 : ifm_member_number(measurement->effective_config, "n_threads");
+        const double n_threads = ifm_member_number(measurement->effective_config, "n_threads");
         if (loop.cpu != NULL && measurement->samples_ns->len > 0)
             json_object_set_new(measurement->environment, "runs",
                                 ifm_cpu_times_to_json(loop.cpu, measurement->samples_ns,

@@ -384,5 +384,5 @@ IfmSubject ifm_model_subject_slots(IfmModelSubject *self)
                          .invoke = model_invoke,
                          .verify = model_verify,
                          .self = self,
-                         .is_elsewhere = !g_str_equal(self->spec->unit, "CPU") };
+                         .is_elsewhere = ifm_device_is_elsewhere(self->spec) };
 }

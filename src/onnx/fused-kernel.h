@@ -74,7 +74,8 @@ char *ifm_kernel_record_stem(const IfmKernelRecord *record);
 
 /* --- kernels as models --------------------------------------------------------------------------------------------- */
 
-/** A ring: copies of a kernel, each with weights and tensors of its own, which a run visits in turn.
+/** A ring: copies of a kernel, each with weights and outputs of its own, which a run visits in turn. They have their inputs
+ * in common, as in a model a kernel's inputs are what was written last.
  * IFM_KERNEL_RING_MOST_BYTES: what they hold together at most. IFM_KERNEL_MAX_COPIES: of a small kernel.
  * IFM_KERNEL_RING_FLOP: a ring that does more work than this holds at most IFM_KERNEL_RING_BYTES, more than a processor's
  * second-level cache. */
@@ -85,9 +86,12 @@ char *ifm_kernel_record_stem(const IfmKernelRecord *record);
 
 /** ifm_kernel_ring_copies: how many copies make a ring that holds what the kernel's model does, so that a run meets weights
  * and tensors as cold as there; at most twice what the last-level cache does, within those bounds.
- * Equals: min(@working_set_bytes, clamp(2 @cache_bytes, 16 MiB, 64 MiB)) / ifm_kernel_bytes(), 1 to IFM_KERNEL_MAX_COPIES
+ * Equals: min(@working_set_bytes, clamp(2 @cache_bytes, 16 MiB, 64 MiB)) / ifm_kernel_bytes(), 1 to IFM_KERNEL_MAX_COPIES;
+ * 2 at least of one that is below twice the cache where the model holds half as much beside it
  * @working_set_bytes: ifm_kernel_records_working_set()    @cache_bytes: 0: not known */
 gsize ifm_kernel_ring_copies(const IfmKernelRecord *record, gint64 working_set_bytes, gint64 cache_bytes);
+/** ifm_kernel_ring_bytes: of all copies together. */
+gint64 ifm_kernel_ring_bytes(const IfmKernelRecord *record, gsize n_copies);
 /** ifm_kernel_bytes: read and written by a run of it. */
 gint64 ifm_kernel_bytes(const IfmKernelRecord *record);
 

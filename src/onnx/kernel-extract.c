@@ -1,6 +1,7 @@
 /*
- * Kernels as models of their own. A ring holds several copies, each with weights, inputs and outputs of its own, which one
- * run visits in turn: so a kernel meets its weights as in a model, in memory and not in the caches of its last run.
+ * Kernels as models of their own. A ring holds several copies, each with weights and outputs of its own, which one run
+ * visits in turn: so a kernel meets its weights as in a model, in memory and not in the caches of its last run. Their
+ * inputs are the same: in a model, too, they are where the kernel before has just left them.
  */
 #include <math.h>
 #include <string.h>
@@ -120,12 +121,13 @@ static gboolean add_copy(const Extraction *self, gsize copy, GError **error)
     {
         const IfmKernelTensor *tensor = record->inputs->pdata[i];
         const gsize first = first_of(record, i);
-        char *name = *tensor->name == '\0' ? g_strdup("") : g_strdup_printf("i%zu_%zu", first, copy);
+        const gboolean is_large = tensor->values->len == 0 && isnan(tensor->number),
+                       is_input = !tensor->constant || (self->shapes_only && is_large);
+        char *name = *tensor->name == '\0' ? g_strdup("") : g_strdup_printf("i%zu_%zu", first, is_input ? (gsize)0 : copy);
         g_ptr_array_add(inputs, name);
-        if (*name == '\0' || first != i)
+        if (*name == '\0' || first != i || (is_input && copy > 0))
             continue;
-        const gboolean is_large = tensor->values->len == 0 && isnan(tensor->number);
-        if (!tensor->constant || (self->shapes_only && is_large))
+        if (is_input)
         {
             add_port(self, tensor, name, TRUE);
             add_range(self, i, name);
@@ -224,13 +226,20 @@ gint64 ifm_kernel_bytes(const IfmKernelRecord *record)
     return record->input_bytes + record->weight_bytes + record->output_bytes;
 }
 
+gint64 ifm_kernel_ring_bytes(const IfmKernelRecord *record, gsize n_copies)
+{
+    return record->input_bytes + (gint64)n_copies * (record->weight_bytes + record->output_bytes);
+}
+
 gsize ifm_kernel_ring_copies(const IfmKernelRecord *record, gint64 working_set_bytes, gint64 cache_bytes)
 {
-    const gint64 bytes = MAX(ifm_kernel_bytes(record), 1),
+    const gint64 bytes = MAX(ifm_kernel_bytes(record), 1), held = working_set_bytes > 0 ? working_set_bytes : G_MAXINT64,
                  most = CLAMP(2 * MIN(cache_bytes, IFM_KERNEL_RING_MOST_BYTES), IFM_KERNEL_RING_BYTES,
                               IFM_KERNEL_RING_MOST_BYTES),
                  least = IFM_KERNEL_RING_BYTES / bytes;
-    gint64 copies = MIN(working_set_bytes, most) / bytes;
+    /* The cache would hold it from one run to the next. In the model it does not, for what else there is. */
+    const gboolean is_hot_alone = bytes / 2 < cache_bytes && held - bytes >= bytes / 2;
+    gint64 copies = MAX(MIN(held, most) / bytes, is_hot_alone ? 2 : 1);
     if (record->flop > 0)
         copies = MIN(copies, MAX(least, (gint64)MIN(IFM_KERNEL_RING_FLOP / record->flop, IFM_KERNEL_MAX_COPIES)));
     return (gsize)CLAMP(copies, 1, IFM_KERNEL_MAX_COPIES);

@@ -143,6 +143,8 @@ gboolean ifm_stress_place_of(IfmStressKind kind, const IfmDeviceSpec *spec, gboo
         if (other)
             break;
     }
+    if (text->len == 0 && !other)
+        return ifm_error_refuse(error, "%s: this process may use none of its cores", spec->text);
     if (text->len == 0)
         return ifm_error_refuse(error,
                                 "%s: there is no core for a load that is not one of the device's: name its cores, as in "

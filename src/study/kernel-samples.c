@@ -222,8 +222,9 @@ static void add_sample(IfmKernelSamples *samples, const IfmStudyRow *point, cons
     sample.std_ms = point->std_ns / copies / 1e6;
     sample.n = (double)point->n;
     sample.ring_bytes = ifm_member_number(environment, "ring.bytes");
-    if (kernel->working_set_bytes > 0)
-        sample.working_set_bytes = (double)kernel->working_set_bytes;
+    if (kernel->working_set_bytes != 0)
+        sample.working_set_bytes =
+            (double)(kernel->working_set_bytes > 0 ? kernel->working_set_bytes : IFM_KERNEL_RING_MOST_BYTES);
     sample.cache_bytes = ifm_member_number(environment, "ring.cache_bytes");
     sample.cpu_ms = ifm_member_number(environment, "runs.cpu_median_ns") / copies / 1e6;
     sample.undisturbed_ms = ifm_member_number(environment, "runs.undisturbed_median_ns") / copies / 1e6;

@@ -52,8 +52,9 @@ static StudyKernel *add_kernel(StudyKernelSet *set, const IfmKernelRecord *recor
     kernel->models = g_strdup("");
     kernel->round = set->round;
     if (base != NULL)
-        kernel->working_set_bytes =
-            base->working_set_bytes + ifm_kernel_bytes(kernel->record) - ifm_kernel_bytes(base->record);
+        kernel->working_set_bytes = base->working_set_bytes;
+    if (kernel->working_set_bytes > 0)
+        kernel->working_set_bytes += ifm_kernel_bytes(kernel->record) - ifm_kernel_bytes(base->record);
     g_ptr_array_add(set->kernels, kernel);
     g_hash_table_insert(set->known, kernel->record->digest, kernel);
     return kernel;
@@ -89,7 +90,8 @@ void study_kernel_set_add(StudyKernelSet *set, const char *model, const IfmKerne
             kernel = add_kernel(set, record, NULL);
         if (kernel == NULL || is_last(kernel->models, model))
             continue;
-        kernel->working_set_bytes = MAX(kernel->working_set_bytes, working_set_bytes);
+        kernel->working_set_bytes =
+            kernel->working_set_bytes != 0 ? MAX(kernel->working_set_bytes, working_set_bytes) : working_set_bytes;
         char *models = g_strconcat(kernel->models, *kernel->models != '\0' ? ";" : "", model, NULL);
         g_free(kernel->models);
         kernel->models = models;

@@ -503,10 +503,12 @@ static gboolean check_places(const KernelAxes *axes, const IfmStudyDevice *devic
 {
     for (guint i = 0; i < axes->cores->len * axes->stress->len; i++)
     {
+        const int stress = g_array_index(axes->stress, int, i / axes->cores->len),
+                  other = g_array_index(axes->cores, int, i % axes->cores->len);
         IfmStressPlace place;
-        if (!place_of(g_array_index(axes->stress, int, i / axes->cores->len), device,
-                      g_array_index(axes->cores, int, i % axes->cores->len) == 1, &place, error))
-            return FALSE;
+        if (!place_of(stress, device, other == 1, &place, error))
+            return ifm_error_prefix(error, "stress: %s, cores: %s: ", ifm_stress_words()[stress],
+                                    other == 1 ? "other" : "same");
         ifm_stress_place_clear(&place);
     }
     return TRUE;
@@ -547,7 +549,7 @@ static gint64 cache_bytes_of(const IfmStudy *study)
     return axes->cache_bytes;
 }
 
-/* A ring holds what its model does, also where the store is of a program that made larger ones. */
+/* A store of a program that made other rings has records of other keys, and those are none of this study. */
 static gsize copies_of(const IfmStudy *study, const StudyKernel *kernel)
 {
     return ifm_kernel_ring_copies(kernel->record, kernel->working_set_bytes, cache_bytes_of(study));
@@ -556,7 +558,7 @@ static gsize copies_of(const IfmStudy *study, const StudyKernel *kernel)
 static gboolean answers(const IfmStudy *study, const StudyCase *one, const IfmCase *record)
 {
     const Visit *visit = one->own;
-    const json_t *copies = json_object_get(record->options, "copies");
+    const json_t *copies = json_object_get(record->options, "ring");
     return visit->kernel == NULL || json_integer_value(copies) == (json_int_t)copies_of(study, visit->kernel);
 }
 

@@ -6,7 +6,7 @@
 /* StudyKernel: one to measure. @json: of @record, without what is of one model alone    @id: its stem    @base: the id of
  * the one that its sizes are around; its own where it is of a model    @models: those it is in, with ";" between; ""
  * @working_set_bytes: of the largest of its models, ifm_kernel_records_working_set(); of one that is around another the
- * same with it in the other's place. 0: of a manifest that does not say it
+ * same with it in the other's place; -1: of no model that is known. 0: of a manifest that does not say it
  * @round: in which it was chosen, from 1    @families, @shape: of its models and its first input, for samples of it */
 typedef struct
 {

@@ -286,11 +286,7 @@ IfmModel *ifm_zoo_bert_build(const IfmZooEntry *entry, const gint64 *values, gui
     g_auto(IfmNet) net = { 0 };
     ifm_net_init(&net, entry->name, OPSET, seed, &sizes);
     for (gsize i = 0; i < G_N_ELEMENTS(inputs); i++)
-    {
         ifm_model_builder_input(net.builder, inputs[i], IFM_DTYPE_I64, 2, shape, dims);
-        ifm_model_builder_metadata(net.builder, ifm_net_name(&net, "inferometer.range.%s", inputs[i]),
-                                   ifm_net_name(&net, "0 %" G_GINT64_FORMAT, i == 0 ? at->vocabulary : 2));
-    }
     ifm_model_builder_output(net.builder, "last_hidden_state", IFM_DTYPE_F32, 3, shape, dims);
     const char *x = word_embeddings(&net, at->vocabulary), *mask = attention_mask(&net);
     for (gint64 i = 0; i < at->layers; i++)

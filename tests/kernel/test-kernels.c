@@ -719,7 +719,7 @@ static void test_ring(void)
         { 1 << 20, 5 << 20, 32 << 20, NAN, 5 },
         { 1 << 20, (12 << 20) - 1, 1 << 30, NAN, 11 },
         { 1 << 20, 1, 32 << 20, NAN, 1 },
-        { 1 << 20, 0, 32 << 20, NAN, 1 },
+        { 1 << 20, -1, 32 << 20, NAN, 48 },
         { 4096, 8 << 20, 32 << 20, NAN, 48 },
         { 1 << 20, 12 << 20, 32 << 20, 1e12, 12 },
         { 1 << 20, 30 << 20, 32 << 20, 1e9, 16 },
@@ -733,12 +733,18 @@ static void test_ring(void)
         { 1 << 20, 1 << 30, 1 << 30, NAN, 48 },
         { 4096, 1 << 30, 32 << 20, NAN, 48 },
         { 100 << 20, 1 << 30, 32 << 20, NAN, 1 },
+        /* twice, where the cache would hold it alone, and something else in the model takes its place */
+        { 100 << 20, 150 << 20, 1 << 30, NAN, 2 },
+        { 100 << 20, 149 << 20, 1 << 30, NAN, 1 },
+        { 100 << 20, 1 << 30, 1 << 30, 2e9, 1 },
         { 1 << 20, 1 << 30, 20 << 20, 1e9, 16 },
         { 1 << 20, 1 << 30, 20 << 20, 1e8, 20 },
         { 1 << 20, 1 << 30, 20 << 20, 1, 40 },
         { 16 << 20, 1 << 30, 32 << 20, 1e12, 1 },
         { 0, 1 << 30, 32 << 20, NAN, 48 },
     };
+    const IfmKernelRecord three = { .input_bytes = 1, .weight_bytes = 10, .output_bytes = 100 };
+    g_assert_cmpint(ifm_kernel_ring_bytes(&three, 3), ==, 331); /* of which the inputs are one */
     for (gsize i = 0; i < G_N_ELEMENTS(rings); i++)
     {
         const IfmKernelRecord record = { .input_bytes = rings[i].bytes, .flop = rings[i].flop };

@@ -129,8 +129,8 @@ static void test_written(void)
     }
 }
 
-/* The weights of all kernels, also of equal ones, and the inputs and outputs of the one with most; a kernel without a model
- * is taken to be of a large one. Sums stay sums. */
+/* The weights of all kernels, also of equal ones, and the inputs and outputs of the one with most; the model of an
+ * extracted kernel is not known. Sums stay sums. */
 static void test_working_set(void)
 {
     static const struct
@@ -141,7 +141,7 @@ static void test_working_set(void)
         { "all", { { 10, 100, 20 }, { 30, 100, 5 }, { 0, 7, 1 } }, 207 + 35 },
         { "compiled", { { 10, 0, 20 } }, 30 },
         { "all", { { 0 } }, 1 },
-        { "", { { 10, 100, 20 } }, IFM_KERNEL_RING_MOST_BYTES },
+        { "", { { 10, 100, 20 } }, -1 },
     };
     for (gsize i = 0; i < G_N_ELEMENTS(rows); i++)
     {

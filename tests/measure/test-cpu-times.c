@@ -25,6 +25,7 @@ typedef struct
     const char *cpu;                  /* NULL: not known */
     double cpu_median, calm, waited;  /* ms; NaN: null */
     const char *cpu_ns, *interrupted; /* as JSON */
+    gboolean is_elsewhere;
 } Row;
 
 static const Row rows[] = {
@@ -95,7 +96,7 @@ static const Row rows[] = {
     { "several, and no count of waiting", 2, -1, { { 1, 10, 10, 20, 0, 0 } }, NULL, NAN, 10, NAN, "[]", "[]" },
     { "several, which wait longer than all of it", 2, 35, { { 1, 10, 10, 20, 0, 0 } }, NULL, NAN, 10, 1, "[]", "[]" },
     { "a pool that spins", 1, 0, { { 1, 10, 10, 20, 0, 0 } }, NULL, NAN, 10, 0, "[]", "[]" },
-    { "a device for which the thread spins", -1, 0, { { 1, 10, 10, 10, 0, 0 } }, NULL, NAN, 10, NAN, "[]", "[]" },
+    { "a device for which the thread spins", 1, 4, { { 1, 10, 10, 10, 0, 0 } }, NULL, NAN, 10, 0.4, "[]", "[]", TRUE },
     { "a device", 1, 0, { { 1, 10, 1, 1, 0, 1 }, { 1, 10, 1, 1, 0, 1 } }, NULL, NAN, 10, 0, "[]", "[]" },
 };
 
@@ -135,7 +136,7 @@ static void test_row(gconstpointer data)
     const IfmCpuDelay after = { 45 * MS, row->delayed < 0 ? -1 : (7 + row->delayed) * MS,
                                 row->delayed < 0 ? -1 : (11 + row->delayed) * MS };
     ifm_cpu_times_set_delay(times, &before, &after);
-    json_auto_t *json = ifm_cpu_times_to_json(times, samples, MAX(row->n_threads, 0), row->n_threads < 0);
+    json_auto_t *json = ifm_cpu_times_to_json(times, samples, row->n_threads, row->is_elsewhere);
     g_assert_cmpstr(ifm_member_text(json, "cpu"), ==, row->cpu);
     g_assert_cmpint(ifm_member_text(json, "why") != NULL, ==, row->cpu == NULL);
     assert_number(json, "cpu_median_ns", row->cpu_median * MS);

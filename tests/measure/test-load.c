@@ -66,6 +66,28 @@ static void test_key(void)
     beside_it.model_path = path; /* another load is another case */
     g_autofree char *another = key_of(&fixture, &one);
     g_assert_cmpstr(another, !=, keys[1]);
+    static const struct
+    {
+        const char *device;
+        gboolean keeps, holds; /* tensors, and several copies of a kernel */
+    } places[] = { { "simulated:contended/main", FALSE, TRUE },
+                   { "onnxruntime:CPU", FALSE, TRUE },
+                   { "openvino:CPU", FALSE, TRUE },
+                   { "openvino:GPU", FALSE, FALSE },
+                   { "onnxruntime:CUDA:0", TRUE, TRUE },
+                   { "onnxruntime:TensorRT", TRUE, FALSE } };
+    for (gsize i = 0; i < G_N_ELEMENTS(places); i++) /* what a device does not heed is no part of a case */
+    {
+        g_autoptr(GError) error = NULL;
+        IfmModelCase plain = case_on(&fixture, places[i].device), kept = plain, copied = plain;
+        kept.keep_tensors = TRUE;
+        copied.n_copies = 2;
+        g_autofree char *plain_key = key_of(&fixture, &plain), *kept_key = key_of(&fixture, &kept);
+        g_assert_true(g_str_equal(kept_key, plain_key) == !places[i].keeps);
+        g_autoptr(IfmCase) sealed = ifm_runner_case(fixture.runner, &ifm_kind_model, &copied, &error);
+        g_assert_true((sealed != NULL) == places[i].holds);
+        g_assert_true(places[i].holds || g_error_matches(error, IFM_ERROR, IFM_ERROR_UNSUPPORTED));
+    }
     g_unlink(path);
     for (gsize i = 1; i < 4; i++)
         g_free(g_steal_pointer(&keys[i]));

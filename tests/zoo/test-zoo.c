@@ -1,3 +1,4 @@
+#include <math.h>
 #include <string.h>
 
 #include <onnx/onnx.h>
@@ -100,6 +101,30 @@ static void test_refused(void)
     }
 }
 
+/* What is fed to it is plausible: words of the vocabulary, of which none is masked, in two segments. */
+static void test_words(void)
+{
+    static const double least[] = { 0, 1, 0 }, most[] = { 49, 1, 1 };
+    g_autoptr(GError) error = NULL;
+    g_autoptr(IfmModel) model = ifm_zoo_build(
+        "bert", (const char *const[]){ "batch=1", "length=1000", "layers=1", "vocabulary=50", NULL }, 1, &error);
+    g_assert_no_error(error);
+    IfmTensor inputs[] = { IFM_TENSOR_INIT, IFM_TENSOR_INIT, IFM_TENSOR_INIT };
+    g_assert_true(ifm_model_make_inputs(model, NULL, 0, 3, inputs, &error));
+    for (gsize i = 0; i < G_N_ELEMENTS(inputs); i++)
+    {
+        double low = G_MAXDOUBLE, high = -G_MAXDOUBLE;
+        for (gint64 k = 0; k < ifm_tensor_n_elements(&inputs[i]); k++)
+        {
+            low = fmin(low, ifm_tensor_get_double(&inputs[i], k));
+            high = fmax(high, ifm_tensor_get_double(&inputs[i], k));
+        }
+        g_assert_cmpfloat(low, ==, least[i]);
+        g_assert_cmpfloat(high, ==, most[i]);
+        ifm_tensor_clear(&inputs[i]);
+    }
+}
+
 int main(int argc, char **argv)
 {
     g_test_init(&argc, &argv, NULL);
@@ -107,5 +132,6 @@ int main(int argc, char **argv)
     g_test_add_func("/zoo/matmul", test_matmul);
     g_test_add_func("/zoo/small-cnn", test_small_cnn);
     g_test_add_func("/zoo/refused", test_refused);
+    g_test_add_func("/zoo/words", test_words);
     return g_test_run();
 }

@@ -109,8 +109,8 @@ gboolean ifm_ort_session_open(OrtCompiled *compiled, GError **error);
 gboolean ifm_ort_session_ports(OrtCompiled *compiled, GError **error);
 
 /** ifm_ort_keeps_tensors: Whether inputs stay in the device's memory from one inference to the next, and outputs until
- * they are looked at: on a GPU, in a compile with convolution algorithms, whose inferences are compared by what is
- * computed. */
+ * they are looked at: on a GPU, in a compile with convolution algorithms or options.keep_tensors, whose inferences are
+ * compared by what is computed. */
 gboolean ifm_ort_keeps_tensors(const IfmCompiled *compiled);
 /** ifm_ort_device_memory: The memory of the accelerator, as its plug-in describes it, else by the name that a built-in
  * provider gives it. @own: (out) what is to be released; NULL: nothing Returns: (transfer none) NULL with an error */

@@ -67,7 +67,7 @@ static const IfmRecordField fields[] = {
     { FIELD(DOUBLE, atol), .key = "atol", .counts = has_tolerance },
     { LIST(PARTS, load, n_load), .fields = load_fields, .size = sizeof(IfmLoadDevice) },
     { FIELD(JSON, kernel) },
-    { FIELD(SIZE, n_copies), .key = "copies", .unless_zero = TRUE },
+    { FIELD(SIZE, n_copies), .key = "ring", .unless_zero = TRUE },
     { FIELD(INT64, visit), .key = "visit", .unless_zero = TRUE },
     { FIELD(FLAG, keep_tensors), .key = "keep_tensors", .unless_zero = TRUE },
     { FIELD(FLAG, as_is), .key = "as_is", .unless_zero = TRUE },
@@ -104,13 +104,15 @@ static gboolean complete(void *spec, GError **error)
         model_case->n_copies = MAX(model_case->n_copies, 1);
         model_case->subject_kind = model_case->subject_kind != NULL ? model_case->subject_kind : "kernel";
     }
-    if (model_case->keep_tensors)
-    {
-        g_autoptr(IfmDeviceSpec) spec = ifm_device_spec_parse(model_case->device, error);
-        if (spec == NULL)
-            return FALSE;
-        model_case->keep_tensors = ifm_device_keeps_tensors(spec);
-    }
+    g_autoptr(IfmDeviceSpec) device = ifm_device_spec_parse(model_case->device, error);
+    if (device == NULL)
+        return FALSE;
+    model_case->keep_tensors &= ifm_device_keeps_tensors(device);
+    if (model_case->n_copies > 1 && ifm_device_fuses_graph(device))
+        return ifm_error_set(error, IFM_ERROR_UNSUPPORTED,
+                             "%s: copies of a kernel have their inputs in common, and what compiles graphs there may make "
+                             "one of them",
+                             model_case->device);
     return ifm_protocol_check(&model_case->protocol, error) &&
            (model_case->energy == NULL || ifm_energy_source_check(model_case->energy, error));
 }

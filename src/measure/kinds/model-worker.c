@@ -27,7 +27,7 @@ static void describe_ring(Worker *worker)
     const IfmModelCase *model_case = worker_model_case(worker);
     json_auto_t *machine = ifm_sensor_machine(NULL);
     g_autoptr(IfmKernelRecord) record = ifm_kernel_record_from_json(model_case->kernel, "kernel", NULL);
-    const gint64 bytes = record != NULL ? ifm_kernel_bytes(record) * (gint64)model_case->n_copies : 0,
+    const gint64 bytes = record != NULL ? ifm_kernel_ring_bytes(record, model_case->n_copies) : 0,
                  cache_bytes = ifm_sensor_last_cache_bytes(machine, NULL);
     json_object_set_new(worker->measurement->environment, "ring",
                         json_pack("{s:I,s:I,s:o,s:o}", "copies", (json_int_t)model_case->n_copies, "bytes",
