@@ -6,7 +6,7 @@
 
 #include "learn-private.h"
 
-#define FORMAT_VERSION 4
+#define FORMAT_VERSION 5
 #define MAX_ROWS 100000
 
 /* --- tables of fields ---------------------------------------------------------------------------------------------------
