@@ -146,6 +146,42 @@ static double working_set_of_model(void)
     return weights + most;
 }
 
+/* What holds a kernel that was extracted is not known, nor what would hold one of its sizes around it, also where it is
+ * read back, until a model has it that is known. */
+static void test_nobodys_kernel(void)
+{
+    g_autoptr(GError) error = NULL;
+    const IfmKernelOptions options = { .device = "onnxruntime:CPU@0", .seed = 1 };
+    g_autoptr(IfmKernelRecords) records = ifm_kernel_records_open("small-cnn", &options, &error);
+    StudyKernelSet set;
+    if (records == NULL)
+    {
+        g_test_skip(error->message);
+        return;
+    }
+    const gint64 known = ifm_kernel_records_working_set(records);
+    char *level = records->level;
+    study_kernel_set_init(&set);
+    records->level = (char *)"";
+    study_kernel_set_add(&set, "extracted", records);
+    records->level = level;
+    study_kernel_set_seal(&set, 100);
+    study_kernel_set_vary(&set, set.n_own + 4, NULL, 1);
+    g_assert_cmpuint(set.n_own, >=, 2);
+    g_assert_cmpuint(set.kernels->len, ==, set.n_own + 4);
+    for (guint i = 0; i < set.kernels->len; i++)
+    {
+        json_auto_t *json = ifm_record_to_json(set.kernels->pdata[i], study_kernel_fields);
+        g_autoptr(StudyKernel) again = study_kernel_from_json(json, &error);
+        g_assert_no_error(error);
+        g_assert_cmpint(again->working_set_bytes, ==, -1);
+    }
+    study_kernel_set_add(&set, "small-cnn", records);
+    for (guint i = 0; i < set.n_own; i++)
+        g_assert_cmpint(((const StudyKernel *)set.kernels->pdata[i])->working_set_bytes, ==, known);
+    study_kernel_set_clear(&set);
+}
+
 /* A ring holds what the model does; of a kernel of other sizes, what the model would with it. A store that does not say it
  * says the rings alone. */
 static void check_rings(IfmStudyTables *points, const IfmKernelSamples *samples)
@@ -675,6 +711,7 @@ int main(int argc, char **argv)
     ADD("run", test_run);
     ADD("rounds", test_rounds);
     ADD("shards", test_shards);
+    g_test_add_func("/study-kernels/nobodys-kernel", test_nobodys_kernel);
     g_test_add_func("/study-kernels/needs", test_needs);
     g_test_add_func("/study-kernels/round-rows", test_round_rows);
     g_test_add_func("/study-kernels/one-round", test_one_round);
