@@ -62,41 +62,24 @@ static gboolean is_given(const char *const *list)
     return list != NULL && *list != NULL;
 }
 
-/* What computes elsewhere than on the processor, or fuses graphs on its own; of what is not listed neither holds. */
-static const struct
+guint32 ifm_device_traits(const char *engine, const char *unit)
 {
-    const char *engine, *unit;
-    gboolean is_elsewhere, keeps_tensors, fuses;
-} kinds[] = {
-    { "onnxruntime", "CUDA", TRUE, TRUE, FALSE },     { "onnxruntime", "TensorRT", TRUE, TRUE, TRUE },
-    { "onnxruntime", "MIGraphX", TRUE, FALSE, TRUE }, { "onnxruntime", "OpenVINO", FALSE, FALSE, TRUE },
-    { "openvino", "GPU", TRUE, FALSE, TRUE },         { "openvino", "NPU", TRUE, FALSE, TRUE },
-};
-
-static gssize find_kind(const IfmDeviceSpec *spec)
-{
-    for (gsize i = 0; i < G_N_ELEMENTS(kinds); i++)
-        if (g_str_equal(spec->engine, kinds[i].engine) && g_str_equal(spec->unit, kinds[i].unit))
-            return (gssize)i;
-    return -1;
-}
-
-gboolean ifm_device_is_elsewhere(const IfmDeviceSpec *spec)
-{
-    const gssize at = find_kind(spec);
-    return at >= 0 && kinds[at].is_elsewhere;
-}
-
-gboolean ifm_device_keeps_tensors(const IfmDeviceSpec *spec)
-{
-    const gssize at = find_kind(spec);
-    return at >= 0 && kinds[at].keeps_tensors;
-}
-
-gboolean ifm_device_fuses_graph(const IfmDeviceSpec *spec)
-{
-    const gssize at = find_kind(spec);
-    return at >= 0 && kinds[at].fuses;
+    static const struct
+    {
+        const char *engine, *unit;
+        guint32 traits;
+    } rows[] = {
+        { "onnxruntime", "CUDA", IFM_DEVICE_ELSEWHERE | IFM_DEVICE_NVIDIA },
+        { "onnxruntime", "TensorRT", IFM_DEVICE_ELSEWHERE | IFM_DEVICE_NVIDIA | IFM_DEVICE_FUSES },
+        { "onnxruntime", "MIGraphX", IFM_DEVICE_ELSEWHERE | IFM_DEVICE_FUSES },
+        { "onnxruntime", "OpenVINO", IFM_DEVICE_FUSES },
+        { "openvino", "GPU", IFM_DEVICE_ELSEWHERE | IFM_DEVICE_FUSES },
+        { "openvino", "NPU", IFM_DEVICE_ELSEWHERE | IFM_DEVICE_FUSES },
+    };
+    for (gsize i = 0; i < G_N_ELEMENTS(rows); i++)
+        if (g_str_equal(engine, rows[i].engine) && g_str_equal(unit, rows[i].unit))
+            return rows[i].traits;
+    return 0;
 }
 
 gboolean ifm_compile_options_check(const IfmCompileOptions *options, const IfmDeviceSpec *spec, const char *who,

@@ -74,16 +74,20 @@ typedef struct
     const char *const *convolutions;
     gboolean time_regions; /* for ifm_request_tune() */
     /* inputs and outputs stay in the device's own memory between inferences, so the latency is that of computing; it means
-     * nothing where ifm_device_keeps_tensors() does not hold */
+     * nothing where the device is not of IFM_DEVICE_NVIDIA */
     gboolean keep_tensors;
 } IfmCompileOptions;
 
-/** ifm_device_is_elsewhere: whether another device than the processor computes, for which a thread waits.
- * ifm_device_keeps_tensors: whether options.keep_tensors is heeded there: by ONNX Runtime for NVIDIA's GPUs.
- * ifm_device_fuses_graph: whether it optimises a graph also where options.optimise is FALSE: equal nodes may become one. */
-gboolean ifm_device_is_elsewhere(const IfmDeviceSpec *spec);
-gboolean ifm_device_keeps_tensors(const IfmDeviceSpec *spec);
-gboolean ifm_device_fuses_graph(const IfmDeviceSpec *spec);
+/** IfmDeviceTrait: what a kind of device is, whether this machine has one or not. */
+typedef enum
+{
+    IFM_DEVICE_ELSEWHERE = 1 << 0, /* not the processor computes: a call returns early, or a thread waits */
+    IFM_DEVICE_NVIDIA = 1 << 1,    /* a GPU whose memory CUDA reaches: options.keep_tensors is heeded */
+    IFM_DEVICE_FUSES = 1 << 2,     /* optimises also where options.optimise is FALSE: equal nodes may become one */
+} IfmDeviceTrait;
+
+/** ifm_device_traits: @engine, @unit: as of IfmDeviceSpec    Returns: IfmDeviceTrait; 0 of what is not known */
+guint32 ifm_device_traits(const char *engine, const char *unit);
 
 #define IFM_COMPILE_OPTIONS_INIT ((IfmCompileOptions){ .dtype = IFM_DTYPE_F32, .optimise = TRUE })
 

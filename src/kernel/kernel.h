@@ -214,6 +214,9 @@ gboolean ifm_kernel_records_check_graph(const IfmKernelRecords *records, const I
  * most of them the inputs and outputs. Returns: bytes, at least 1; -1 of a kernel that was extracted, whose model is not
  * known */
 gint64 ifm_kernel_records_working_set(const IfmKernelRecords *records);
+/** ifm_kernel_working_sets: (transfer full) digest of a kernel -> gint64*: the largest of those of the models that it is
+ * in; -1 where none is known. The digests are borrowed from @records. */
+GHashTable *ifm_kernel_working_sets(const IfmKernelRecords *const *records, gsize n);
 
 /** ifm_kernel_records_words: (transfer full) Each folder of @words is replaced by the files in it that are models (.onnx)
  * and, with @records, those of records, by name. One without any, and what is no folder, stays. */

@@ -6,26 +6,6 @@
 #include <kernel/kernel.h>
 #include <sensor/sensor.h>
 
-/* (transfer full) digest of a kernel -> gint64*: the largest working set of the models that it is in */
-static GHashTable *list_working_sets(const IfmKernelRecords *const *records, gsize n)
-{
-    GHashTable *sets = g_hash_table_new_full(g_str_hash, g_str_equal, NULL, g_free);
-    for (gsize i = 0; i < n; i++)
-    {
-        const gint64 bytes = ifm_kernel_records_working_set(records[i]);
-        for (guint k = 0; k < records[i]->kernels->len; k++)
-        {
-            const IfmKernelRecord *kernel = records[i]->kernels->pdata[k];
-            gint64 *set = g_hash_table_lookup(sets, kernel->digest);
-            if (set == NULL)
-                g_hash_table_insert(sets, kernel->digest, g_memdup2(&bytes, sizeof bytes));
-            else
-                *set = MAX(*set, bytes);
-        }
-    }
-    return sets;
-}
-
 static gboolean extract_kernel(const IfmKernelExtraction *options, const IfmKernelRecord *kernel, gint64 working_set_bytes,
                                gint64 cache_bytes, GError **error)
 {
@@ -51,7 +31,7 @@ static gboolean extract_kernel(const IfmKernelExtraction *options, const IfmKern
 gboolean ifm_kernel_records_extract(const IfmKernelRecords *const *records, gsize n, const IfmKernelExtraction *options,
                                     GError **error)
 {
-    g_autoptr(GHashTable) done = g_hash_table_new(g_str_hash, g_str_equal), sets = list_working_sets(records, n);
+    g_autoptr(GHashTable) done = g_hash_table_new(g_str_hash, g_str_equal), sets = ifm_kernel_working_sets(records, n);
     json_auto_t *machine = ifm_sensor_machine(NULL);
     const gint64 cache_bytes = ifm_sensor_last_cache_bytes(machine, NULL);
     if (g_mkdir_with_parents(options->folder, 0777) != 0)

@@ -196,3 +196,22 @@ gint64 ifm_kernel_records_working_set(const IfmKernelRecords *records)
     }
     return MAX(weight_bytes + tensor_bytes, 1);
 }
+
+GHashTable *ifm_kernel_working_sets(const IfmKernelRecords *const *records, gsize n)
+{
+    GHashTable *sets = g_hash_table_new_full(g_str_hash, g_str_equal, NULL, g_free);
+    for (gsize i = 0; i < n; i++)
+    {
+        const gint64 bytes = ifm_kernel_records_working_set(records[i]);
+        for (guint k = 0; k < records[i]->kernels->len; k++)
+        {
+            const IfmKernelRecord *kernel = records[i]->kernels->pdata[k];
+            gint64 *set = g_hash_table_lookup(sets, kernel->digest);
+            if (set == NULL)
+                g_hash_table_insert(sets, kernel->digest, g_memdup2(&bytes, sizeof bytes));
+            else
+                *set = MAX(*set, bytes);
+        }
+    }
+    return sets;
+}

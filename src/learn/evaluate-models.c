@@ -39,6 +39,7 @@ typedef struct
     gint64 cache_bytes;   /* of the last level */
     GHashTable *measured; /* case_key() of a kernel -> its first row: models share kernels */
     GHashTable *dropped;  /* digests of kernels that are no row */
+    GHashTable *held;     /* ifm_kernel_working_sets() of all */
     IfmEvaluation *evaluation;
 } Evaluating;
 
@@ -213,27 +214,12 @@ static gboolean evaluate_whole(const Evaluating *self, const IfmKernelRecords *r
     return measure(self, &model_case, load, MODEL_NS, row, error);
 }
 
-static gboolean has_kernel(const IfmKernelRecords *records, const char *digest)
-{
-    for (guint i = 0; i < records->kernels->len; i++)
-        if (g_str_equal(((const IfmKernelRecord *)records->kernels->pdata[i])->digest, digest))
-            return TRUE;
-    return FALSE;
-}
-
 /* In each model a kernel is as cold as what the model holds makes it; one that was extracted as in the largest model that
  * is evaluated with it and has it. */
 static gsize copies_of(const Evaluating *self, const IfmKernelRecords *records, const IfmKernelRecord *record)
 {
-    const GPtrArray *all = self->evaluation->records;
-    gint64 held = 0;
-    for (guint i = 0; *records->level == '\0' && i < all->len; i++)
-    {
-        const IfmKernelRecords *other = all->pdata[i];
-        if (*other->level != '\0' && has_kernel(other, record->digest))
-            held = MAX(held, ifm_kernel_records_working_set(other));
-    }
-    return ifm_kernel_ring_copies(record, held > 0 ? held : ifm_kernel_records_working_set(records), self->cache_bytes);
+    const gint64 own = ifm_kernel_records_working_set(records), *most = g_hash_table_lookup(self->held, record->digest);
+    return ifm_kernel_ring_copies(record, own > 0 ? own : *most, self->cache_bytes);
 }
 
 /* What is measured once. (transfer full) */
@@ -419,6 +405,8 @@ static gboolean evaluate_all(Evaluating *self, GError **error)
     self->evaluation->records = ifm_kernel_records_open_each((const char *const *)texts, &options, error);
     if (self->evaluation->records == NULL)
         return FALSE;
+    self->held = ifm_kernel_working_sets((const IfmKernelRecords *const *)self->evaluation->records->pdata,
+                                         self->evaluation->records->len);
     if (self->options->progress != NULL)
         self->options->progress(&(IfmProgress){ .n_cases = count_cases(self, texts) }, self->options->user);
     for (guint i = 0; i < self->evaluation->records->len; i++)
@@ -442,6 +430,7 @@ IfmEvaluation *ifm_evaluate(const IfmLatencyModel *model, const IfmEvaluateOptio
     g_array_unref(self.loads);
     g_hash_table_unref(self.measured);
     g_hash_table_unref(self.dropped);
+    g_clear_pointer(&self.held, g_hash_table_unref);
     ifm_device_spec_free(self.spec);
     return ok ? g_steal_pointer(&evaluation) : NULL;
 }

@@ -384,5 +384,6 @@ IfmSubject ifm_model_subject_slots(IfmModelSubject *self)
                          .invoke = model_invoke,
                          .verify = model_verify,
                          .self = self,
-                         .is_elsewhere = ifm_device_is_elsewhere(self->spec) };
+                         .is_elsewhere =
+                             (ifm_device_traits(self->spec->engine, self->spec->unit) & IFM_DEVICE_ELSEWHERE) != 0 };
 }

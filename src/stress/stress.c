@@ -14,9 +14,8 @@
 #include "stress-private.h"
 
 #define BLOCK_FD 3
-/* What its threads are given to begin; on a GPU its driver may have to start, and libraries to load. */
+/* What its threads are given to begin on cores. */
 #define START_US (5 * G_USEC_PER_SEC)
-#define START_GPU_US (60 * G_USEC_PER_SEC)
 #define MAX_GPUS 1024
 
 struct IfmStressor
@@ -251,7 +250,7 @@ static gboolean is_gone(IfmStressor *self)
 
 static gboolean await_threads(IfmStressor *self, GError **error)
 {
-    const gint64 deadline_us = g_get_monotonic_time() + (self->is_gpu ? START_GPU_US : START_US);
+    const gint64 deadline_us = g_get_monotonic_time() + (self->is_gpu ? IFM_STRESS_GPU_START_NS / 1000 : START_US);
     while (atomic_load(&self->block->n_running) < (gint64)self->n_threads)
     {
         if (is_gone(self) || g_get_monotonic_time() > deadline_us)

@@ -22,6 +22,9 @@ int ifm_stressor_pid(const IfmStressor *stressor);
  * is started with. */
 #define IFM_STRESS_GPU "CUDA:"
 
+/** IFM_STRESS_GPU_START_NS: what one on a GPU may take to begin: its driver may have to start, and libraries to load. */
+#define IFM_STRESS_GPU_START_NS (60 * G_GINT64_CONSTANT(1000000000))
+
 /** ifm_stress_main: the worker program's, then. @words: KIND PARENT FD CORE…, or KIND PARENT FD CUDA:INDEX, of @n. Returns:
  * an exit status. */
 int ifm_stress_main(int n, char **words);

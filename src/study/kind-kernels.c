@@ -549,12 +549,12 @@ static gint64 cache_bytes_of(const IfmStudy *study)
     return axes->cache_bytes;
 }
 
-/* A store of a program that made other rings has records of other keys, and those are none of this study. */
 static gsize copies_of(const IfmStudy *study, const StudyKernel *kernel)
 {
     return ifm_kernel_ring_copies(kernel->record, kernel->working_set_bytes, cache_bytes_of(study));
 }
 
+/* A store of a program that made other rings has records that are none of this study. */
 static gboolean answers(const IfmStudy *study, const StudyCase *one, const IfmCase *record)
 {
     const Visit *visit = one->own;

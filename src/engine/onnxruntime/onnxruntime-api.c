@@ -113,11 +113,6 @@ char *ifm_ort_unit(const char *provider)
     return end != NULL && end > provider ? g_strndup(provider, (gsize)(end - provider)) : g_strdup(provider);
 }
 
-gboolean ifm_ort_returns_early(const char *unit)
-{
-    return g_str_equal(unit, "CUDA") || g_str_equal(unit, "TensorRT") || g_str_equal(unit, "MIGraphX");
-}
-
 const OrtEpDevice *ifm_ort_find_device(OrtEngine *self, const char *unit, int nth, GError **error)
 {
     const OrtEpDevice *const *devices = NULL;

@@ -97,9 +97,6 @@ extern const OrtProvider ifm_ort_providers[];
 void ifm_ort_load_providers(OrtEngine *engine, const char *file);
 /** ifm_ort_unit: Returns: (transfer full) the unit that a provider stands for, "CPU". */
 char *ifm_ort_unit(const char *provider);
-/** ifm_ort_returns_early: Whether nodes of the unit return before their kernels have ended: the runtime's times of them are
- * not the device's. */
-gboolean ifm_ort_returns_early(const char *unit);
 /** ifm_ort_find_device: Returns: device @nth (from 0) that the runtime finds for a unit; NULL where there are fewer. */
 const OrtEpDevice *ifm_ort_find_device(OrtEngine *engine, const char *unit, int nth, GError **error);
 

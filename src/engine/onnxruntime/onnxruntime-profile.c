@@ -338,7 +338,7 @@ static gboolean end_profile(OrtCompiled *self, GPtrArray *profiles, IfmEffective
         name_implementations(self, profiles, effective_config);
     if (ok && self->conv_cuda != NULL && effective_config != NULL)
         drop_marks(effective_config->nodes);
-    if (ok && ifm_ort_returns_early(self->base.spec->unit))
+    if (ok && (ifm_device_traits(IFM_ORT_NAME, self->base.spec->unit) & IFM_DEVICE_ELSEWHERE) != 0)
         ok = ifm_ort_conv_cuda_times(self->conv_layers, profiles, n_before, error);
     if (ok && profiles->len > n_before)
         self->events_per_run = n_events / (profiles->len - n_before) + 1;

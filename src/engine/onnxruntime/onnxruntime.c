@@ -119,11 +119,6 @@ static char *describe(OrtEngine *self, const OrtEpDevice *device, int index)
                            provider);
 }
 
-static gboolean takes_cuda_memory(const char *unit)
-{
-    return g_str_equal(unit, "CUDA") || g_str_equal(unit, "TensorRT");
-}
-
 static void add_found(OrtEngine *self, const OrtEpDevice *device, GPtrArray *devices)
 {
     g_autofree char *unit = ifm_ort_unit(self->api->EpDevice_EpName(device));
@@ -136,9 +131,10 @@ static void add_found(OrtEngine *self, const OrtEpDevice *device, GPtrArray *dev
     info->spec = is_cpu ? g_strdup_printf("%s:CPU", IFM_ORT_NAME) : g_strdup_printf("%s%d", same, index);
     info->description = describe(self, device, index);
     info->capabilities = is_cpu ? CAPABILITIES : ACCELERATOR_CAPABILITIES;
-    if (takes_cuda_memory(unit))
+    const guint32 traits = ifm_device_traits(IFM_ORT_NAME, unit);
+    if ((traits & IFM_DEVICE_NVIDIA) != 0)
         info->capabilities |= IFM_CAN_MEMORY;
-    if (ifm_ort_returns_early(unit))
+    if ((traits & IFM_DEVICE_ELSEWHERE) != 0) /* nodes return before their kernels have ended */
         info->capabilities &= ~(guint32)(IFM_CAN_PROFILE | IFM_CAN_NODE_STARTS);
     info->own_memory = !is_cpu;
     info->available = TRUE;
@@ -323,7 +319,8 @@ const OrtMemoryInfo *ifm_ort_device_memory(OrtCompiled *self, OrtMemoryInfo **ow
 gboolean ifm_ort_keeps_tensors(const IfmCompiled *compiled)
 {
     return ((const OrtCompiled *)compiled)->conv_cuda != NULL ||
-           (compiled->options.keep_tensors && ifm_device_keeps_tensors(compiled->spec));
+           (compiled->options.keep_tensors &&
+            (ifm_device_traits(IFM_ORT_NAME, compiled->spec->unit) & IFM_DEVICE_NVIDIA) != 0);
 }
 
 static gboolean device_memory(OrtCompiled *self, IfmEngineMemory *memory, GError **error)
@@ -350,7 +347,8 @@ static gboolean memory(IfmCompiled *compiled, IfmEngineMemory *memory, GError **
                              compiled->spec->text);
     }
     return host_memory(self, memory, error) &&
-           (!takes_cuda_memory(compiled->spec->unit) || device_memory(self, memory, error));
+           ((ifm_device_traits(IFM_ORT_NAME, compiled->spec->unit) & IFM_DEVICE_NVIDIA) == 0 ||
+            device_memory(self, memory, error));
 }
 
 const IfmDriver ifm_driver_onnxruntime = {

@@ -107,8 +107,9 @@ static gboolean complete(void *spec, GError **error)
     g_autoptr(IfmDeviceSpec) device = ifm_device_spec_parse(model_case->device, error);
     if (device == NULL)
         return FALSE;
-    model_case->keep_tensors &= ifm_device_keeps_tensors(device);
-    if (model_case->n_copies > 1 && ifm_device_fuses_graph(device))
+    const guint32 traits = ifm_device_traits(device->engine, device->unit);
+    model_case->keep_tensors &= (traits & IFM_DEVICE_NVIDIA) != 0;
+    if (model_case->n_copies > 1 && (traits & IFM_DEVICE_FUSES) != 0)
         return ifm_error_set(error, IFM_ERROR_UNSUPPORTED,
                              "%s: copies of a kernel have their inputs in common, and what compiles graphs there may make "
                              "one of them",

@@ -10,8 +10,6 @@
 
 /* What a stressor is given to be at work evenly. */
 #define SETTLE_US 20000
-/* What one on a GPU may take to begin. */
-#define GPU_START_NS (60 * G_GINT64_CONSTANT(1000000000))
 
 /* WorkerStress: kept from case to case, asleep in between: starting one takes longer than measuring a small kernel. */
 struct WorkerStress
@@ -158,7 +156,8 @@ gboolean worker_stress_start(Worker *worker, GError **error)
     self->is_stressed = model_case->stress_kind != NULL;
     if (self->is_stressed)
     {
-        worker_enter_wait(worker, "starting the background load", model_case->stress_device != NULL ? GPU_START_NS : 0);
+        worker_enter_wait(worker, "starting the background load",
+                          model_case->stress_device != NULL ? IFM_STRESS_GPU_START_NS : 0);
         if (!wake(self, model_case, error))
             return FALSE;
     }
