@@ -69,9 +69,11 @@ char *ifm_conv_gain_title(gsize n, double most, const char *where);
 
 /* Of kernels (study-kernels-page.c): ifm_load_title: the load with the largest slow-down of the median kernel.
  * ifm_operators_title: @operators: IfmOperatorRow. ifm_kernels_say: the verdict: what a model that was learnt from the @n
- * samples is worth, where there is one; else what was measured. @loads: IfmLoadRow */
+ * samples is worth, where there is one; else what was measured. @loads: IfmLoadRow    ifm_rounds_text: whether the rounds
+ * after the first helped, by the @last; NULL: its change has no interval */
 char *ifm_load_title(const char *load, double achieved, double slow_down);
 char *ifm_operators_title(const GArray *operators);
+char *ifm_rounds_text(const IfmRoundRow *last);
 void ifm_kernels_say(IfmDocument *document, const IfmKernelsOutcome *outcome, const GArray *loads, gsize n);
 
 /* ifm_points_title (study-points-page.c): the least and the greatest of @n latencies, of the points of these titles.

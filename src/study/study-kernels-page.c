@@ -124,19 +124,16 @@ static const IfmField round_fields[] = {
     { NULL },
 };
 
-/* What the last of them says. */
-static void say_rounds(IfmDocument *document, const IfmRoundRow *last)
+char *ifm_rounds_text(const IfmRoundRow *last)
 {
-    g_autofree char *change = ifm_say_per_cent(fabs(last->change));
     const IfmInterval *interval = &last->change_interval;
     if (isnan(interval->lower) || isnan(interval->upper))
-        return;
+        return NULL;
     if (interval->lower <= 0 && interval->upper >= 0)
-        ifm_document_text(document,
-                          "Whether kernels chosen after the first round helped is not shown: the interval holds 0.");
-    else
-        ifm_document_text(document, "Kernels chosen after the first round %s the error by %s of the measured time.",
-                          last->change < 0 ? "lowered" : "raised", change);
+        return g_strdup("Whether kernels chosen after the first round helped is not shown: the interval holds 0.");
+    g_autofree char *change = ifm_say_per_cent(fabs(last->change));
+    return g_strdup_printf("Kernels chosen after the first round %s the error by %s of the measured time.",
+                           last->change < 0 ? "lowered" : "raised", change);
 }
 
 static void add_rounds(IfmDocument *document, const IfmStudyTables *points, const IfmKernelSamples *samples)
@@ -151,7 +148,9 @@ static void add_rounds(IfmDocument *document, const IfmStudyTables *points, cons
     ifm_document_question(document, "Did more kernels help?", NULL);
     ifm_document_heading(document, "The models' own kernels, predicted from other configurations of the rounds until then");
     ifm_document_rows(document, "rounds", round_fields, g_steal_pointer(&rounds));
-    say_rounds(document, &last);
+    g_autofree char *text = ifm_rounds_text(&last);
+    if (text != NULL)
+        ifm_document_text(document, "%s", text);
 }
 
 #define FAR_BELOW 0.03 /* of the time: a load that misses by more is mentioned */

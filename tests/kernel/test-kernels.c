@@ -732,8 +732,9 @@ static void test_ring(void)
         { 2 << 20, G_MAXINT64, G_MAXINT64, 0, 32 },
         { 1 << 20, 1 << 30, 1 << 30, NAN, 48 },
         { 4096, 1 << 30, 32 << 20, NAN, 48 },
-        { 100 << 20, 1 << 30, 32 << 20, NAN, 1 },
-        /* twice, where the cache would hold it alone, and something else in the model takes its place */
+        { 100 << 20, 1 << 30, 6 << 20, NAN, 1 },
+        /* twice, where the cache would hold a part of it alone, and something else in the model takes its place */
+        { 100 << 20, 1 << 30, 7 << 20, NAN, 2 },
         { 100 << 20, 150 << 20, 1 << 30, NAN, 2 },
         { 100 << 20, 149 << 20, 1 << 30, NAN, 1 },
         { 100 << 20, 1 << 30, 1 << 30, 2e9, 1 },

@@ -219,6 +219,25 @@ static void test_kernels(void)
     check(ifm_operators_title(operators), "Of 2 kinds of kernels Conv has the largest median: 2.00 ms");
 }
 
+static char *rounds_text(double change, double lower, double upper)
+{
+    return ifm_rounds_text(&(IfmRoundRow){ .change = change, .change_interval = { lower, upper } });
+}
+
+/* An interval that touches 0 shows nothing, whichever side most of it is on. */
+static void test_rounds(void)
+{
+    static const char open[] = "Whether kernels chosen after the first round helped is not shown: the interval holds 0.";
+    check(rounds_text(-0.1, NAN, NAN), NULL);
+    check(rounds_text(-0.1, -0.2, NAN), NULL);
+    check(rounds_text(-0.1, -0.2, 0), open);
+    check(rounds_text(0.1, 0, 0.2), open);
+    check(rounds_text(-0.1, -0.3, 0.1), open);
+    check(rounds_text(-0.12, -0.2, -0.04),
+          "Kernels chosen after the first round lowered the error by 12 % of the measured time.");
+    check(rounds_text(0.12, 0.04, 0.2), "Kernels chosen after the first round raised the error by 12 % of the measured time.");
+}
+
 /* The verdict of a study of kernels: what its data come to decides it. */
 static void test_kernels_verdict(void)
 {
@@ -294,6 +313,7 @@ int main(int argc, char **argv)
     g_test_add_func("/study-answers/conv-prediction", test_conv_prediction);
     g_test_add_func("/study-answers/kernels", test_kernels);
     g_test_add_func("/study-answers/kernels-verdict", test_kernels_verdict);
+    g_test_add_func("/study-answers/rounds", test_rounds);
     g_test_add_func("/study-answers/others", test_others);
     return g_test_run();
 }
