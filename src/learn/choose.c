@@ -8,20 +8,29 @@
 
 /* Two ways together must be better than the best alone by so much: they cost twice. */
 #define PAIR_GAIN 0.98
+/* So many of the configurations that are left out are near. */
+#define NEAR_SHARE 0.9
 /* Operators with fewer cases are chosen for together: an evaluation of IFM_LEARN_OPERATOR_CASES trains on four fifths. */
 #define LEAST_CASES 20
 
-char *ifm_operator_choice_text(const IfmOperatorChoice *choice)
+char *ifm_operator_choice_text(const IfmOperatorChoice *choice, gboolean far)
 {
-    return choice->first == choice->second
-               ? g_strdup(learn_way_words[choice->first])
-               : g_strdup_printf("%s and %s", learn_way_words[choice->first], learn_way_words[choice->second]);
+    const int first = far ? choice->far_first : choice->first, second = far ? choice->far_second : choice->second;
+    return first == second ? g_strdup(learn_way_words[first])
+                           : g_strdup_printf("%s and %s", learn_way_words[first], learn_way_words[second]);
 }
 
 static IfmOperatorChoice *add_choice(IfmLatencyModel *model, const char *name, const char *group, int way)
 {
     IfmOperatorChoice *choice = g_new0(IfmOperatorChoice, 1);
-    *choice = (IfmOperatorChoice){ g_strdup(name), g_strdup(group), way, way, 0, (double)NAN, (double)NAN };
+    *choice = (IfmOperatorChoice){ .name = g_strdup(name),
+                                   .group = g_strdup(group),
+                                   .first = way,
+                                   .second = way,
+                                   .far_first = way,
+                                   .far_second = way,
+                                   .mape = (double)NAN,
+                                   .linear = (double)NAN };
     g_ptr_array_add(model->choices, choice);
     return choice;
 }
@@ -53,11 +62,12 @@ static void count(GHashTable *counts, const char *name, guint n)
     g_hash_table_insert(counts, g_strdup(name), GUINT_TO_POINTER(count_of(counts, name) + n));
 }
 
-/* Trial: what each way predicts for a case that one fold left out. @of: the case */
+/* Trial: what each way predicts for a case that one fold left out. @of: the case    @is_far: from all that were not */
 typedef struct
 {
     guint of;
     const double *ns;
+    gboolean is_far;
 } Trial;
 
 static gboolean is_tried(const double *trial)
@@ -69,18 +79,30 @@ static gboolean is_tried(const double *trial)
 }
 
 /* (transfer full) Trial: those of one case follow each other. Those without a prediction are left out. */
-static GArray *list_trials(const LearnCases *cases, const double *trials, gsize n_sets)
+static GArray *list_trials(const LearnCases *cases, const LearnTrials *trials, double reach)
 {
     GArray *list = g_array_new(FALSE, FALSE, sizeof(Trial));
     const gsize n = cases->cases->len;
     for (guint i = 0; i < n; i++)
-        for (gsize set = 0; set < n_sets; set++)
+        for (gsize set = 0; set < trials->n_sets; set++)
         {
-            const Trial trial = { i, trials + (set * n + i) * LEARN_N_WAYS };
+            const gsize at = set * n + i;
+            const Trial trial = { i, trials->ns + at * LEARN_N_WAYS, trials->distances[at] > reach };
             if (is_tried(trial.ns))
                 g_array_append_val(list, trial);
         }
     return list;
+}
+
+/* Of the first set, the parts of the configurations. NaN: nothing was tried */
+static double find_reach(const LearnCases *cases, const LearnTrials *trials)
+{
+    g_autofree double *distances = g_new(double, cases->cases->len + 1);
+    gsize n = 0;
+    for (gsize i = 0; i < cases->cases->len; i++)
+        if (is_tried(trials->ns + i * LEARN_N_WAYS) && isfinite(trials->distances[i]))
+            distances[n++] = trials->distances[i];
+    return learn_quantile(distances, n, NEAR_SHARE);
 }
 
 /* Of a list: whether it is the first of its case. */
@@ -138,6 +160,11 @@ static double both(double a, double b)
     return a == b ? a : sqrt(a) * sqrt(b);
 }
 
+static double pair_ns(const Trial *trial, int first, int second)
+{
+    return both(trial->ns[first], trial->ns[second]);
+}
+
 /* Of the trials of a group, the mean relative error by two ways; infinite where one of them was not tried. */
 static double error_of(const LearnCases *cases, const GArray *members, int first, int second)
 {
@@ -145,51 +172,116 @@ static double error_of(const LearnCases *cases, const GArray *members, int first
     for (guint k = 0; k < members->len; k++)
     {
         const Trial *trial = &g_array_index(members, Trial, k);
-        sum += fabs(both(trial->ns[first], trial->ns[second]) / learn_case(cases, trial->of)->latency_ns - 1);
+        sum += fabs(pair_ns(trial, first, second) / learn_case(cases, trial->of)->latency_ns - 1);
     }
     return isfinite(sum) && members->len > 0 ? sum / members->len : (double)INFINITY;
 }
 
-static void choose_best(IfmOperatorChoice *choice, const LearnCases *cases, const GArray *members)
+/* (transfer full) those that are far, or that are not */
+static GArray *part_of(const GArray *members, gboolean far)
 {
-    double errors[LEARN_N_WAYS];
-    int best = -1, second = -1;
-    for (int way = 0; way < LEARN_N_WAYS; way++)
-        errors[way] = error_of(cases, members, way, way);
-    for (int way = 0; way < LEARN_N_WAYS; way++)
-        if (isfinite(errors[way]) && (best < 0 || errors[way] < errors[best]))
-            best = way;
-    for (int way = 0; way < LEARN_N_WAYS; way++)
-        if (way != best && isfinite(errors[way]) && (second < 0 || errors[way] < errors[second]))
-            second = way;
-    if (best < 0)
+    GArray *part = g_array_new(FALSE, FALSE, sizeof(Trial));
+    for (guint i = 0; i < members->len; i++)
+        if (g_array_index(members, Trial, i).is_far == far)
+            g_array_append_val(part, g_array_index(members, Trial, i));
+    return part;
+}
+
+/* Pair: the mean of the logarithms of two ways; of one where they are equal. @error: infinite: none was tried */
+typedef struct
+{
+    int first, second;
+    double error;
+} Pair;
+
+/* Far from what was learnt: what is simple and trees together, or a baseline. */
+static gboolean may_be_far(int first, int second)
+{
+    return first == second ? first <= LEARN_LINEAR : first < LEARN_BY_TREES && second >= LEARN_BY_TREES;
+}
+
+static Pair best_pair(const LearnCases *cases, const GArray *members, gboolean far)
+{
+    Pair best = { 0, 0, (double)INFINITY };
+    double least = (double)INFINITY;
+    for (int first = 0; first < LEARN_N_WAYS; first++)
+        for (int second = first; second < LEARN_N_WAYS; second++)
+        {
+            if (far && !may_be_far(first, second))
+                continue;
+            const double error = error_of(cases, members, first, second);
+            if (!((first == second ? PAIR_GAIN * error : error) < least))
+                continue;
+            best = (Pair){ first, second, error };
+            least = first == second ? PAIR_GAIN * error : error;
+        }
+    return best;
+}
+
+/* @any: what is best of all that are far, where the group has too few; infinite error: there are too few of all */
+static void choose_best(IfmOperatorChoice *choice, const LearnCases *cases, const GArray *members, const Pair *any)
+{
+    g_autoptr(GArray) near = part_of(members, FALSE), far = part_of(members, TRUE);
+    const Pair best = best_pair(cases, near->len > 0 ? near : members, FALSE),
+               own = far->len >= LEAST_CASES ? best_pair(cases, far, TRUE) : *any;
+    if (!isfinite(best.error))
         return;
-    const double pair = second >= 0 ? error_of(cases, members, best, second) : (double)INFINITY;
-    const gboolean is_pair = pair < PAIR_GAIN * errors[best];
-    choice->first = best;
-    choice->second = is_pair ? second : best;
+    choice->first = choice->far_first = best.first;
+    choice->second = choice->far_second = best.second;
+    if (isfinite(own.error))
+    {
+        choice->far_first = own.first;
+        choice->far_second = own.second;
+    }
     choice->n = 0;
     for (guint i = 0; i < members->len; i++)
         choice->n += is_first(members, i);
-    choice->mape = is_pair ? pair : errors[best];
-    choice->linear = isfinite(errors[LEARN_LINEAR]) ? errors[LEARN_LINEAR] : (double)NAN;
+    const double linear = error_of(cases, members, LEARN_LINEAR, LEARN_LINEAR);
+    choice->mape = ((near->len > 0 ? near->len * error_of(cases, near, choice->first, choice->second) : 0) +
+                    (far->len > 0 ? far->len * error_of(cases, far, choice->far_first, choice->far_second) : 0)) /
+                   members->len;
+    choice->linear = isfinite(linear) ? linear : (double)NAN;
 }
 
-void learn_choose(IfmLatencyModel *model, const LearnCases *cases, const double *trials, gsize n_sets)
+/* (transfer full) group -> Trial */
+static GHashTable *list_groups(const Groups *groups, const LearnCases *cases, const GArray *all)
 {
-    g_auto(Groups) groups = { 0 };
-    g_autoptr(GArray) all = list_trials(cases, trials, n_sets);
-    g_autoptr(GHashTable) members = g_hash_table_new_full(g_str_hash, g_str_equal, g_free, (GDestroyNotify)g_array_unref);
-    groups_init(&groups, model, cases, all);
+    GHashTable *members = g_hash_table_new_full(g_str_hash, g_str_equal, g_free, (GDestroyNotify)g_array_unref);
     for (guint i = 0; i < all->len; i++)
     {
         const Trial *trial = &g_array_index(all, Trial, i);
-        g_autofree char *group = group_of(&groups, learn_case(cases, trial->of)->sample.op_type);
+        g_autofree char *group = group_of(groups, learn_case(cases, trial->of)->sample.op_type);
         GArray *list = g_hash_table_lookup(members, group);
         if (list == NULL)
             g_hash_table_insert(members, g_strdup(group), list = g_array_new(FALSE, FALSE, sizeof(Trial)));
         g_array_append_val(list, *trial);
     }
+    return members;
+}
+
+static void list_far_errors(const IfmLatencyModel *model, const LearnCases *cases, const GArray *all, GArray *errors)
+{
+    for (guint i = 0; i < all->len; i++)
+    {
+        const Trial *trial = &g_array_index(all, Trial, i);
+        const LearnCase *one = learn_case(cases, trial->of);
+        const IfmOperatorChoice *choice = trial->is_far ? learn_choice(model, one->sample.op_type) : NULL;
+        const double ns = choice != NULL ? pair_ns(trial, choice->far_first, choice->far_second) : (double)NAN,
+                     error = fabs(log(one->measured_ns / ns));
+        if (isfinite(error))
+            g_array_append_val(errors, error);
+    }
+}
+
+void learn_choose(IfmLatencyModel *model, const LearnCases *cases, const LearnTrials *trials, GArray *far)
+{
+    g_auto(Groups) groups = { 0 };
+    model->reach = find_reach(cases, trials);
+    g_autoptr(GArray) all = list_trials(cases, trials, model->reach), all_far = part_of(all, TRUE);
+    const Pair none = { 0, 0, (double)INFINITY },
+               any = all_far->len >= LEAST_CASES ? best_pair(cases, all_far, TRUE) : none;
+    groups_init(&groups, model, cases, all);
+    g_autoptr(GHashTable) members = list_groups(&groups, cases, all);
     for (guint i = 0; i < model->choices->len; i++)
     {
         IfmOperatorChoice *choice = model->choices->pdata[i];
@@ -197,8 +289,10 @@ void learn_choose(IfmLatencyModel *model, const LearnCases *cases, const double 
         choice->group = group_of(&groups, choice->name);
         const GArray *list = g_hash_table_lookup(members, choice->group);
         if (list != NULL)
-            choose_best(choice, cases, list);
+            choose_best(choice, cases, list, &any);
     }
+    if (far != NULL)
+        list_far_errors(model, cases, all, far);
 }
 
 /* --- what was chosen ----------------------------------------------------------------------------------------------------
@@ -218,22 +312,30 @@ const IfmOperatorChoice *learn_choice(const IfmLatencyModel *model, const char *
 }
 
 double learn_choice_ns(const IfmLatencyModel *model, const IfmOperatorChoice *choice, const IfmKernelSample *sample,
-                       double roofline_ns, const float *row)
+                       double roofline_ns, const float *row, gboolean *far)
 {
-    const double first = learn_way_ns(model, (LearnWay)choice->first, sample, roofline_ns, row);
-    return choice->first == choice->second
-               ? first
-               : both(first, learn_way_ns(model, (LearnWay)choice->second, sample, roofline_ns, row));
+    const gboolean is_far = learn_distance(model, choice->name, sample) > model->reach;
+    const int ways[] = { is_far ? choice->far_first : choice->first, is_far ? choice->far_second : choice->second };
+    const double first = learn_way_ns(model, (LearnWay)ways[0], sample, roofline_ns, row);
+    if (far != NULL)
+        *far = is_far;
+    return ways[0] == ways[1] ? first : both(first, learn_way_ns(model, (LearnWay)ways[1], sample, roofline_ns, row));
+}
+
+static gboolean has_way(const IfmOperatorChoice *choice, LearnWay way)
+{
+    const int ways[] = { choice->first, choice->second, choice->far_first, choice->far_second };
+    for (gsize i = 0; i < G_N_ELEMENTS(ways); i++)
+        if (ways[i] == (int)way)
+            return TRUE;
+    return FALSE;
 }
 
 static gboolean is_chosen(const IfmLatencyModel *model, LearnWay way)
 {
     for (guint i = 0; i < model->choices->len; i++)
-    {
-        const IfmOperatorChoice *choice = model->choices->pdata[i];
-        if (choice->first == (int)way || choice->second == (int)way)
+        if (has_way(model->choices->pdata[i], way))
             return TRUE;
-    }
     return FALSE;
 }
 
@@ -266,7 +368,7 @@ void learn_choices_trim(IfmLatencyModel *model)
     {
         LearnLine *line = model->lines->pdata[i];
         const IfmOperatorChoice *choice = learn_choice(model, line->name);
-        if (choice == NULL || (choice->first != LEARN_SMOOTH && choice->second != LEARN_SMOOTH))
+        if (choice == NULL || !has_way(choice, LEARN_SMOOTH))
             g_clear_pointer(&line->smooth, ifm_smooth_free);
     }
 }

@@ -3,7 +3,7 @@
 #include <string.h>
 
 #include <base/fields.h>
-#include <learn/learn.h>
+#include "learn-private.h"
 #include <sensor/sensor.h>
 #include <stress/stress.h>
 #include <zoo/zoo.h>
@@ -172,7 +172,8 @@ static char *unknown_of(const IfmModelPrediction *prediction)
 }
 
 /* Of the kernel that takes most time of those that are out of range. NULL of none. (transfer full) */
-static char *outside_of(const IfmLatencyModel *model, const IfmModelPrediction *prediction, int threads, const Load *load)
+static char *outside_of(const IfmLatencyModel *model, const IfmModelPrediction *prediction,
+                        const IfmKernelRecords *records, int threads, const Load *load)
 {
     const IfmPredictedKernel *largest = NULL;
     double sum_ns = 0;
@@ -187,10 +188,8 @@ static char *outside_of(const IfmLatencyModel *model, const IfmModelPrediction *
     }
     if (largest == NULL || sum_ns < LEAST_SHARE * prediction->latency_ns)
         return NULL;
-    IfmKernelSample sample;
-    ifm_kernel_sample_init(&sample);
-    ifm_kernel_sample_describe(&sample, largest->record);
-    sample.threads = threads;
+    const double held = (double)ifm_kernel_records_working_set(records);
+    const IfmKernelSample sample = learn_sample_of(largest->record, threads, held);
     g_autofree char *feature = ifm_latency_model_outside(model, &sample, &load->state);
     return g_strdup_printf("%.1f %% of the time, such as %s with %s", 100 * sum_ns / prediction->latency_ns,
                            largest->record->name, feature);
@@ -210,16 +209,21 @@ static gboolean evaluate_whole(const Evaluating *self, const IfmKernelRecords *r
     row->low_ns = prediction->low_ns;
     row->high_ns = prediction->high_ns;
     row->unknown = unknown_of(prediction);
-    row->outside = outside_of(self->model, prediction, MAX(self->options->threads, 1), load);
+    row->outside = outside_of(self->model, prediction, records, self->options->threads, load);
     return measure(self, &model_case, load, MODEL_NS, row, error);
 }
 
 /* In each model a kernel is as cold as what the model holds makes it; one that was extracted as in the largest model that
  * is evaluated with it and has it. */
-static gsize copies_of(const Evaluating *self, const IfmKernelRecords *records, const IfmKernelRecord *record)
+static gint64 held_by(const Evaluating *self, const IfmKernelRecords *records, const IfmKernelRecord *record)
 {
     const gint64 own = ifm_kernel_records_working_set(records), *most = g_hash_table_lookup(self->held, record->digest);
-    return ifm_kernel_ring_copies(record, own > 0 ? own : *most, self->cache_bytes);
+    return own > 0 ? own : *most;
+}
+
+static gsize copies_of(const Evaluating *self, const IfmKernelRecords *records, const IfmKernelRecord *record)
+{
+    return ifm_kernel_ring_copies(record, held_by(self, records, record), self->cache_bytes);
 }
 
 /* What is measured once. (transfer full) */
@@ -231,14 +235,12 @@ static char *case_key(const IfmKernelRecord *record, gsize n_copies, const char 
 static gboolean evaluate_kernel(const Evaluating *self, const IfmKernelRecords *records, const IfmKernelRecord *record,
                                 const Load *load, GError **error)
 {
-    IfmKernelSample sample;
     IfmPredictedLatency predicted;
     json_auto_t *json = ifm_kernel_record_to_json(record);
     IfmEvaluated *row = add_row(self, records, load);
     IfmModelCase model_case = { .kernel = json, .n_copies = copies_of(self, records, record) };
-    ifm_kernel_sample_init(&sample);
-    ifm_kernel_sample_describe(&sample, record);
-    sample.threads = MAX(self->options->threads, 1);
+    const IfmKernelSample sample =
+        learn_sample_of(record, self->options->threads, (double)held_by(self, records, record));
     ifm_latency_model_predict(self->model, &sample, &load->state, &predicted);
     row->record = record;
     row->times = 0;

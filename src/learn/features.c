@@ -3,6 +3,7 @@
 #include <math.h>
 #include <string.h>
 
+#include <onnx/fused-kernel.h>
 #include <sensor/sensor.h>
 
 #include "learn-private.h"
@@ -28,6 +29,12 @@ double learn_bytes(const IfmKernelSample *sample)
 gboolean learn_is_depthwise(const IfmKernelSample *sample)
 {
     return sample->features.groups > 1 && sample->features.groups == sample->features.channels;
+}
+
+double learn_held(const IfmKernelSample *sample)
+{
+    const double most = (double)IFM_KERNEL_RING_MOST_BYTES;
+    return sample->working_set_bytes > 0 ? fmin(sample->working_set_bytes, most) : most;
 }
 
 double learn_flop(const IfmKernelSample *sample)
@@ -232,7 +239,7 @@ const char *const learn_base_features[] = {
     "batch",    "channels",  "height",    "width",       "outputs", "kernel_size", "stride",       "groups",
     "dilation", "m",         "k",         "n",           "flop",    "input_bytes", "weight_bytes", "output_bytes",
     "threads",  "depthwise", "intensity", "roofline_ns", "inputs",  "axis",        "order",        "reduced",
-    "run",      "layout",    "domain",    "bytes",       NULL,
+    "run",      "layout",    "domain",    "bytes",       "held",    NULL,
 };
 #define N_BASE (G_N_ELEMENTS(learn_base_features) - 1)
 
@@ -289,6 +296,7 @@ void learn_fill_row(const IfmLatencyModel *model, const IfmKernelSample *sample,
         shape->layout,
         shape->domain,
         learn_bytes(sample) > 0 ? learn_bytes(sample) : (double)NAN,
+        learn_held(sample),
     };
     const IfmMachineFeatures *place = learn_place(model, sample);
     const guint n_machine = place != NULL ? g_strv_length((GStrv)learn_machine_features) : 0;

@@ -94,6 +94,7 @@ static gboolean fit_idle(IfmLatencyModel *model, const LearnCases *cases, const 
     const gboolean boosted = learn_way_tried(model, LEARN_BY_TREES, options),
                    forest = learn_way_tried(model, LEARN_BY_FOREST, options);
     learn_fit_lines(model, cases, use, learn_way_tried(model, LEARN_SMOOTH, options));
+    learn_fit_places(model, cases, use);
     if ((forest && !learn_trees_train(&model->forest, &table, task, IFM_LEARN_FOREST, options, gains, error)) ||
         (boosted && !learn_trees_train(&model->idle, &table, task, IFM_LEARN_BOOSTED, options, gains, error)))
         return FALSE;
@@ -345,7 +346,7 @@ static void predict_idle(const IfmLatencyModel *fold, const LearnCase *one, cons
 }
 
 /* Each operator in turn is predicted by the roofline as the others have it. Returns: what IFM_LEARN_COVERAGE of the
- * operators keep to with that share of their kernels. */
+ * operators keep to with that share of their kernels, another one, too; of few all. */
 static double unknown_quantile(const IfmLatencyModel *model, const LearnCases *cases, const gboolean *use)
 {
     const guint n_cases = cases->cases->len;
@@ -374,7 +375,7 @@ static double unknown_quantile(const IfmLatencyModel *model, const LearnCases *c
         const double bound = learn_quantile((double *)(void *)own->data, own->len, IFM_LEARN_COVERAGE);
         g_array_append_val(errors, bound);
     }
-    return learn_quantile((double *)(void *)errors->data, errors->len, IFM_LEARN_COVERAGE);
+    return or_else(conformal(errors), learn_quantile((double *)(void *)errors->data, errors->len, 1));
 }
 
 /* So much wider are intervals at levels of load between those that were trained on, where they cannot be calibrated. */
@@ -387,6 +388,7 @@ static void fill_gaps(LearnQuantiles *quantiles, gboolean loaded)
 {
     for (gsize i = 0; i < 2; i++)
         quantiles->idle[i] = or_else(quantiles->idle[i], quantiles->unknown);
+    quantiles->far = or_else(quantiles->far, fmax(quantiles->idle[0], quantiles->idle[1]));
     for (gsize i = 0; loaded && i < (gsize)2 * LEARN_N_KNOWN; i++)
     {
         const gsize k = i / LEARN_N_KNOWN, known = i % LEARN_N_KNOWN;
@@ -432,9 +434,9 @@ static gboolean fold_train(Fold *fold, const LearnCases *cases, const gboolean *
     return fold->model != NULL && (fold->between != NULL || !isfinite(fold->level));
 }
 
-/* @trials: one set, as learn_choose() has them */
+/* @set: of the trials */
 static void fold_try(const Fold *fold, const LearnCases *cases, const gboolean *use, const IfmLearnOptions *options,
-                     double *trials)
+                     const LearnTrials *trials, gsize set)
 {
     const IfmLatencyModel *model = fold->model;
     float row[LEARN_MAX_FEATURES];
@@ -444,10 +446,12 @@ static void fold_try(const Fold *fold, const LearnCases *cases, const gboolean *
         if (!use[i] || fold->of[i] != fold->number || one->loaded || !learn_knows(model, one->sample.op_type))
             continue;
         const double roofline_ns = learn_roofline_ns(model, &one->sample);
+        const gsize at = set * cases->cases->len + i;
         fill(model, one, row);
+        trials->distances[at] = learn_distance(model, one->sample.op_type, &one->sample);
         for (guint way = 0; way < LEARN_N_WAYS; way++)
             if (learn_way_tried(model, way, options))
-                trials[(gsize)i * LEARN_N_WAYS + way] = learn_way_ns(model, way, &one->sample, roofline_ns, row);
+                trials->ns[at * LEARN_N_WAYS + way] = learn_way_ns(model, way, &one->sample, roofline_ns, row);
     }
 }
 
@@ -472,17 +476,20 @@ static void fold_hold_out(const Fold *fold, const LearnCases *cases, const gbool
 static void choose(IfmLatencyModel *model, const Fold *folds, const Fold *others, const LearnCases *cases,
                    const gboolean *use, const IfmLearnOptions *options)
 {
-    const gsize n = (gsize)cases->cases->len * LEARN_N_WAYS, n_sets = others != NULL ? 2 : 1, n_all = n_sets * n;
-    g_autofree double *trials = g_new(double, n_all + 1);
-    for (gsize i = 0; i < n_all; i++)
-        trials[i] = (double)NAN;
+    const gsize n_sets = others != NULL ? 2 : 1, n = n_sets * cases->cases->len;
+    g_autofree double *ns = g_new(double, n *LEARN_N_WAYS + 1), *distances = g_new0(double, n + 1);
+    g_autoptr(GArray) far = g_array_new(FALSE, FALSE, sizeof(double));
+    const LearnTrials trials = { ns, distances, n_sets };
+    for (gsize i = 0; i < n * LEARN_N_WAYS; i++)
+        ns[i] = (double)NAN;
     for (int k = 0; k < IFM_LEARN_FOLDS; k++)
     {
-        fold_try(&folds[k], cases, use, options, trials);
+        fold_try(&folds[k], cases, use, options, &trials, 0);
         if (others != NULL)
-            fold_try(&others[k], cases, use, options, trials + n);
+            fold_try(&others[k], cases, use, options, &trials, 1);
     }
-    learn_choose(model, cases, trials, n_sets);
+    learn_choose(model, cases, &trials, far);
+    model->quantiles.far = conformal(far);
 }
 
 /* Of the cases without load alone: ways are tried of these. */
@@ -507,6 +514,7 @@ static void share_choices(IfmLatencyModel *model, Fold *folds)
     {
         g_ptr_array_unref(folds[k].model->choices);
         folds[k].model->choices = g_ptr_array_ref(model->choices);
+        folds[k].model->reach = model->reach;
     }
 }
 

@@ -6,7 +6,7 @@
 
 #include "learn-private.h"
 
-#define FORMAT_VERSION 5
+#define FORMAT_VERSION 6
 #define MAX_ROWS 100000
 
 /* --- tables of fields ---------------------------------------------------------------------------------------------------
@@ -56,6 +56,7 @@ static const IfmRecordField quantile_fields[] = {
     QUANTILES_OF(LEARN_SHARE, ""),
     QUANTILES_OF(LEARN_KIND, "kind_"),
     QUANTILES_OF(LEARN_METRICS, "metrics_"),
+    { IFM_RECORD(DOUBLE, LearnQuantiles, far) },
     { IFM_RECORD(DOUBLE, LearnQuantiles, unknown) },
     { NULL },
 };
@@ -77,6 +78,8 @@ static const IfmRecordField choice_fields[] = {
     { IFM_RECORD(TEXT, IfmOperatorChoice, group) },
     { IFM_RECORD(CHOICE, IfmOperatorChoice, first), .words = learn_way_words },
     { IFM_RECORD(CHOICE, IfmOperatorChoice, second), .words = learn_way_words },
+    { IFM_RECORD(CHOICE, IfmOperatorChoice, far_first), .words = learn_way_words },
+    { IFM_RECORD(CHOICE, IfmOperatorChoice, far_second), .words = learn_way_words },
     { IFM_RECORD(INT64, IfmOperatorChoice, n) },
     { IFM_RECORD(DOUBLE, IfmOperatorChoice, mape) },
     { IFM_RECORD(DOUBLE, IfmOperatorChoice, linear) },
@@ -90,6 +93,12 @@ static const IfmRecordField line_fields[] = {
     { IFM_RECORD(DOUBLE, LearnLine, fixed) },
     { IFM_RECORD(DOUBLE, LearnLine, bytes) },
     { IFM_RECORD(JSON, LearnLine, points) },
+    { NULL },
+};
+
+static const IfmRecordField place_fields[] = {
+    { IFM_RECORD(TEXT, LearnPlaces, name) },
+    { IFM_RECORD(SERIES, LearnPlaces, x) },
     { NULL },
 };
 
@@ -127,6 +136,12 @@ static void line_free(LearnLine *line)
     g_free(line);
 }
 
+static void places_free(LearnPlaces *places)
+{
+    ifm_record_clear(places, place_fields);
+    g_free(places);
+}
+
 static void error_free(IfmLearnError *error)
 {
     ifm_record_clear(error, error_fields);
@@ -153,6 +168,7 @@ static const IfmRecordField model_fields[] = {
     { IFM_RECORD(INT64, IfmLatencyModel, n_disturbed), .optional = TRUE },
     { IFM_RECORD(DOUBLE, IfmLatencyModel, node_overhead_ns) },
     { IFM_RECORD(DOUBLE, IfmLatencyModel, scale) },
+    { IFM_RECORD(DOUBLE, IfmLatencyModel, reach) },
     { IFM_RECORD(PART, IfmLatencyModel, noise), .fields = noise_fields },
     { IFM_RECORD(PART, IfmLatencyModel, quantiles), .fields = quantile_fields },
     { ROWS(peaks, LearnPeak, peak_fields, g_free) },
@@ -164,6 +180,7 @@ static const IfmRecordField model_fields[] = {
     { IFM_RECORD(TEXTS, IfmLatencyModel, operators) },
     { ROWS(choices, IfmOperatorChoice, choice_fields, choice_free) },
     { ROWS(lines, LearnLine, line_fields, line_free) },
+    { ROWS(places, LearnPlaces, place_fields, places_free) },
     { IFM_RECORD(TEXTS, IfmLatencyModel, metrics) },
     { ROWS(errors, IfmLearnError, error_fields, error_free) },
     { IFM_RECORD_AS(JSON, IfmLatencyModel, trees_idle, "idle_trees") },
@@ -178,7 +195,7 @@ IfmLatencyModel *learn_model_alloc(void)
     IfmLatencyModel *model = g_new0(IfmLatencyModel, 1);
     ifm_record_init(model, model_fields);
     model->format_version = FORMAT_VERSION;
-    model->node_overhead_ns = (double)NAN;
+    model->node_overhead_ns = model->reach = (double)NAN;
     for (const IfmRecordField *field = quantile_fields; field->name != NULL; field++)
         G_STRUCT_MEMBER(double, &model->quantiles, field->offset) = (double)NAN;
     return model;
@@ -253,7 +270,8 @@ static gboolean check_numbers(const IfmLatencyModel *model, const char *where, G
     for (const IfmRecordField *field = quantile_fields; field->name != NULL; field++)
     {
         const double value = ifm_record_number(&model->quantiles, quantile_fields, field->name);
-        const gboolean of_load = !g_str_has_prefix(field->name, "idle") && !g_str_equal(field->name, "unknown");
+        const gboolean of_load = !g_str_has_prefix(field->name, "idle") && !g_str_equal(field->name, "far") &&
+                                 !g_str_equal(field->name, "unknown");
         g_autofree char *place = g_strdup_printf("quantiles.%s", field->name);
         if (!check_number(value, 0, 50, of_load && !(g_str_has_prefix(field->name, "metrics_") ? metrics : loaded), where,
                           place, error))
@@ -279,6 +297,7 @@ static gboolean check_numbers(const IfmLatencyModel *model, const char *where, G
         if (!check_number(((const LearnScale *)model->scales->pdata[i])->scale, 1e-9, 1e9, FALSE, where, "scales", error))
             return FALSE;
     return check_number(model->scale, 1e-9, 1e9, FALSE, where, "scale", error) &&
+           check_number(model->reach, 0, 1e6, TRUE, where, "reach", error) &&
            check_number(model->node_overhead_ns, 0, 1e12, TRUE, where, "node_overhead_ns", error);
 }
 
@@ -291,7 +310,7 @@ gboolean learn_model_check(const IfmLatencyModel *model, const char *where, GErr
         if (all[i]->n_features > 0 &&
             !check_number(all[i]->intercept, -LEARN_MAX_INTERCEPT, LEARN_MAX_INTERCEPT, FALSE, where, places[i], error))
             return FALSE;
-    return check_numbers(model, where, error) && learn_choices_check(model, where, error);
+    return check_numbers(model, where, error) && learn_places_check(model, where, error) && learn_choices_check(model, where, error);
 }
 
 /* --- writing ------------------------------------------------------------------------------------------------------------

@@ -240,10 +240,11 @@ typedef enum
 /* LearnQuantiles: of |log(measured / predicted)| of cases that were not trained on, which IFM_LEARN_COVERAGE are below.
  * [2]: predicted below IFM_LEARN_SMALL_NS, and not. @slow: of the slow-down, the idle latency known; @load: of both;
  * @slow_between, @load_between: at a level that was left out, with others around it; each by what is known of the load
- * @unknown: of the roofline for operators that were left out. NaN: there were too few. */
+ * @far: of kernels far from all others of their operator    @unknown: of the roofline for operators that were left out.
+ * NaN: there were too few. */
 typedef struct
 {
-    double idle[2], unknown;
+    double idle[2], far, unknown;
     struct
     {
         double slow[2], load[2], slow_between[2], load_between[2];
@@ -273,6 +274,15 @@ typedef struct
     json_t *points;
 } LearnLine;
 
+/* LEARN_N_PLACES: sizes that make the place of a kernel; a doubling of one counts as much as that of another
+ * LearnPlaces: where kernels of an operator are that were learnt from. @x: gint64 [n x LEARN_N_PLACES], in 64ths */
+#define LEARN_N_PLACES 21
+typedef struct
+{
+    char *name;
+    GArray *x;
+} LearnPlaces;
+
 struct IfmLatencyModel
 {
     gint64 format_version;
@@ -281,6 +291,7 @@ struct IfmLatencyModel
     gint64 n_dropped;               /* of the training; not in the file */
     gint64 n_left_out, n_disturbed; /* disturbed rows: not learnt from, learnt from */
     double node_overhead_ns, scale; /* of all operators */
+    double reach;                   /* kernels that are farther from those of the operator are far; NaN: none is */
     IfmLearnNoise noise;
     LearnQuantiles quantiles;
     GPtrArray *features;      /* IfmLearnFeature*: those of every model, then one for each part of an operator's name */
@@ -294,6 +305,7 @@ struct IfmLatencyModel
     GPtrArray *errors;        /* IfmLearnError* */
     GPtrArray *choices;       /* IfmOperatorChoice*, sorted; none: it knows nothing of the latency without load */
     GPtrArray *lines;         /* LearnLine* */
+    GPtrArray *places;        /* LearnPlaces*, of each operator; none where it was learnt on several machines */
     json_t *trees_idle, *trees_forest, *trees_load, *trees_metrics; /* in a file alone */
     LearnTrees idle, forest, load, load_metrics;                    /* idle: boosted */
     const char **metric_names;                                      /* of @metrics, NULL-terminated */
@@ -330,6 +342,8 @@ gboolean learn_fit_folds(const LearnCases *cases, const int *of, const gboolean 
  * without load of @use; @smooth: also what they leave */
 extern const char *const learn_way_words[];
 void learn_fit_lines(IfmLatencyModel *model, const LearnCases *cases, const gboolean *use, gboolean smooth);
+/* learn_list_cases: @of: (out) those without load of an operator, NULL: of all    Returns: how many */
+gsize learn_list_cases(const LearnCases *cases, const gboolean *use, const char *name, const LearnCase **of);
 /* learn_lines_check: whether their weights and smooth functions can be, and all that a way may need are there. FALSE with
  * IFM_ERROR_INVALID. learn_lines_read: the smooth functions of a file. */
 gboolean learn_lines_check(const IfmLatencyModel *model, const char *where, GError **error);
@@ -341,20 +355,40 @@ double learn_way_ns(const IfmLatencyModel *model, LearnWay way, const IfmKernelS
 /* learn_way_tried: whether a way is a candidate. Of several machines the trees alone are, which see the machine. */
 gboolean learn_way_tried(const IfmLatencyModel *model, LearnWay way, const IfmLearnOptions *options);
 
+/* LearnTrials: of cases that were left out: @n_sets ways of leaving out: parts of the configurations, families; a case
+ * counts once in each    @ns: [n_sets x cases x LEARN_N_WAYS] as predicted by a model that was not trained on the case; NaN:
+ * not at all    @distances: [n_sets x cases] from the nearest that it was trained on */
+typedef struct
+{
+    double *ns, *distances;
+    gsize n_sets;
+} LearnTrials;
+
 /* learn_choose_any: A way for all operators, until it is known which is best.    learn_choose: For each operator that with
- * the least mean relative error; or the two best, whose logarithms' mean is used, where that is clearly better. Operators
- * with fewer than 20 cases are one group with those that begin alike, or with all others.
- * @n_sets: ways of leaving out: parts of the configurations, families; a case counts once in each
- * @trials: [n_sets x cases x LEARN_N_WAYS] ns as predicted by a model that was not trained on the case; NaN: not at all */
+ * the least mean relative error, or the two whose logarithms' mean has it. Far from what was learnt, where 9 in 10 of the
+ * configurations that were left out are nearer, it is the best pair of what is simple and trees, or a baseline: there
+ * neither trees nor what is smooth are to be trusted alone. Operators with fewer than 20 cases are one group with those that begin alike, or with all others.
+ * @far: (out) (nullable) |log(measured / predicted)| of what was far */
 void learn_choose_any(IfmLatencyModel *model, const IfmLearnOptions *options);
-void learn_choose(IfmLatencyModel *model, const LearnCases *cases, const double *trials, gsize n_sets);
-/* learn_choice: of an operator; NULL: it has none.    learn_choice_ns: as learn_way_ns()    learn_choices_check: whether
+void learn_choose(IfmLatencyModel *model, const LearnCases *cases, const LearnTrials *trials, GArray *far);
+/* learn_choice: of an operator; NULL: it has none.    learn_choice_ns: as learn_way_ns(). @far: (out) (nullable) whether
+ * the kernel is far from those that were learnt from    learn_choices_check: whether
  * the model has what they need. FALSE with IFM_ERROR_INVALID.    learn_choices_trim: Frees what none of them needs. */
 const IfmOperatorChoice *learn_choice(const IfmLatencyModel *model, const char *op_type);
 double learn_choice_ns(const IfmLatencyModel *model, const IfmOperatorChoice *choice, const IfmKernelSample *sample,
-                       double roofline_ns, const float *row);
+                       double roofline_ns, const float *row, gboolean *far);
 gboolean learn_choices_check(const IfmLatencyModel *model, const char *where, GError **error);
 void learn_choices_trim(IfmLatencyModel *model);
+
+/* learn_fill_place: @place: (out) [LEARN_N_PLACES]    learn_fit_places: of the cases without load of @use
+ * learn_distance: of a sample from the nearest kernel of an operator that was learnt from; 0 where no places are kept
+ * learn_relative: the operator that was learnt from most kernels of those that begin alike: "Conv_Relu" for "Conv_Clip";
+ * NULL: none does    learn_places_check: FALSE with IFM_ERROR_INVALID */
+void learn_fill_place(const IfmKernelSample *sample, double *place);
+void learn_fit_places(IfmLatencyModel *model, const LearnCases *cases, const gboolean *use);
+double learn_distance(const IfmLatencyModel *model, const char *op_type, const IfmKernelSample *sample);
+const char *learn_relative(const IfmLatencyModel *model, const char *op_type);
+gboolean learn_places_check(const IfmLatencyModel *model, const char *where, GError **error);
 
 /* learn_smooth_to_json: (transfer full)    learn_smooth_from_json: (transfer full) of numbers that are not checked yet
  * learn_smooth_check: whether its numbers are such as a file may have. FALSE with IFM_ERROR_INVALID. */
@@ -374,6 +408,11 @@ IfmSmooth *learn_smooth_from_json(const json_t *json, const char *where, gsize n
 /* learn_base_features: names of features of every model, NULL-terminated.    learn_load_features: of the slow-down. */
 extern const char *const learn_base_features[], *const learn_load_features[];
 double learn_bytes(const IfmKernelSample *sample);
+/* learn_sample_of: a kernel that is to be predicted; borrows from @record. @working_set_bytes: of its model; below 1: not
+ * known */
+IfmKernelSample learn_sample_of(const IfmKernelRecord *record, int threads, double working_set_bytes);
+/* learn_held: what the ring or the model holds around a kernel, bytes; where it is not known, as much as a ring may */
+double learn_held(const IfmKernelSample *sample);
 double learn_flop(const IfmKernelSample *sample);
 gboolean learn_is_depthwise(const IfmKernelSample *sample);
 double learn_roofline_ns(const IfmLatencyModel *model, const IfmKernelSample *sample);

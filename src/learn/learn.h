@@ -151,18 +151,19 @@ const char *const *ifm_learn_method_words(void);
 
 /** IfmOperatorChoice: how the latency of an operator without load is predicted. @group: that it was chosen for: the
  * operator, "other Conv", "others"    @first, @second: the mean of the logarithms of two ways; of one where they are equal
+ * @far_first, @far_second: the same for kernels that are far from those that were learnt from
  * @n: cases of the group    @mape, @linear: mean errors of the choice and of a line for each operator, in cross-validation
  * over configurations and, where there are enough, families: a case counts once in each; NaN: it was not compared */
 typedef struct
 {
     char *name, *group;
-    int first, second; /* LearnWay */
+    int first, second, far_first, far_second; /* LearnWay */
     gint64 n;
     double mape, linear;
 } IfmOperatorChoice;
 
-/** ifm_operator_choice_text: (transfer full) "smooth", "boosted and forest" */
-char *ifm_operator_choice_text(const IfmOperatorChoice *choice);
+/** ifm_operator_choice_text: (transfer full) "smooth", "boosted and forest"    @far: of kernels that are far */
+char *ifm_operator_choice_text(const IfmOperatorChoice *choice, gboolean far);
 
 json_t *ifm_latency_model_to_json(const IfmLatencyModel *model);
 IfmLatencyModel *ifm_latency_model_from_json(const json_t *json, const char *where, GError **error);
@@ -171,7 +172,8 @@ IfmLatencyModel *ifm_latency_model_from_json(const json_t *json, const char *whe
  * @low_ns, @high_ns: hold it with probability IFM_LEARN_COVERAGE, of loads of the kinds that were trained on; they are
  * calibrated by what is known of the load: its share, its kind, or metrics    @roofline_ns: of the peaks found in the
  * training data
- * @known: the operator was in the training data; else the roofline is scaled    @in_range: all features are in the ranges
+ * @known: the operator was in the training data; else it is predicted as one that begins alike, or the roofline is scaled
+ * @in_range: all features are in the ranges
  * of the training data    @load_learned: the slow-down is learnt, or there is no load; else it is time-sharing alone */
 typedef struct
 {

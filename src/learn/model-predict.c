@@ -92,11 +92,11 @@ static GArray *predict_kernels(const IfmLatencyModel *model, const IfmKernelReco
 {
     const guint n = records->kernels->len;
     GArray *kernels = g_array_sized_new(FALSE, FALSE, sizeof(IfmPredictedKernel), n);
+    const double working_set_bytes = (double)ifm_kernel_records_working_set(records);
     g_autoptr(GHashTable) seen = g_hash_table_new(g_str_hash, g_str_equal);
     for (guint i = 0; i < n; i++)
     {
         IfmPredictedKernel kernel = { .record = records->kernels->pdata[i] };
-        IfmKernelSample sample;
         gpointer first;
         kernel.moves = ifm_kernel_record_moves(kernel.record);
         if (kernel.moves)
@@ -105,9 +105,7 @@ static GArray *predict_kernels(const IfmLatencyModel *model, const IfmKernelReco
             kernel.predicted = g_array_index(kernels, IfmPredictedKernel, GPOINTER_TO_UINT(first)).predicted;
         else
         {
-            ifm_kernel_sample_init(&sample);
-            ifm_kernel_sample_describe(&sample, kernel.record);
-            sample.threads = MAX(threads, 1);
+            const IfmKernelSample sample = learn_sample_of(kernel.record, threads, working_set_bytes);
             ifm_latency_model_predict(model, &sample, load, &kernel.predicted);
             g_hash_table_insert(seen, kernel.record->digest, GUINT_TO_POINTER(i));
         }
@@ -122,7 +120,7 @@ IfmModelPrediction *ifm_model_predict(const IfmLatencyModel *model, const IfmKer
     IfmModelPrediction *self = g_new0(IfmModelPrediction, 1);
     g_autoptr(IfmLatencySum) sum = ifm_latency_sum_new();
     IfmLatencyModelInfo info;
-    double known_ns = 0;
+    double known_ns = 0, unknown_ns = 0; /* at most */
     ifm_latency_model_info(model, &info);
     const double idle_overhead_ns = isnan(info.node_overhead_ns) ? 0 : info.node_overhead_ns;
     const double overhead_ns = idle_overhead_ns * learn_time_sharing(load);
@@ -132,11 +130,12 @@ IfmModelPrediction *ifm_model_predict(const IfmLatencyModel *model, const IfmKer
         const IfmPredictedKernel *kernel = &g_array_index(self->kernels, IfmPredictedKernel, i);
         const gboolean known = kernel->predicted.known && kernel->predicted.in_range;
         known_ns += known ? kernel->predicted.latency_ns : 0;
+        unknown_ns += known ? 0 : kernel->predicted.high_ns;
         self->n_unknown += !known;
         ifm_latency_sum_add(sum, kernel->record->name, &kernel->predicted, 1);
     }
     self->latency_ns = ifm_latency_sum_end(sum, &self->low_ns, &self->high_ns);
-    self->known_ratio = self->latency_ns > 0 ? known_ns / self->latency_ns : (double)NAN;
+    self->known_ratio = self->latency_ns > 0 ? known_ns / (known_ns + unknown_ns) : (double)NAN;
     self->overhead_ns = overhead_ns * (double)records->kernels->len;
     self->latency_ns += self->overhead_ns;
     self->low_ns += self->overhead_ns;

@@ -225,6 +225,18 @@ static void predict_loaded(const IfmLatencyModel *model, const IfmLoadState *loa
     set_interval(predicted, half * (predicted->in_range ? 1 : OUTSIDE_FACTOR));
 }
 
+/* Of an operator that is not known: as one that begins alike, or by the roofline. */
+static double unknown_ns(const IfmLatencyModel *model, const IfmKernelSample *kernel, double roofline_ns, const float *row)
+{
+    const char *relative = learn_relative(model, kernel->op_type);
+    const IfmOperatorChoice *choice = relative != NULL ? learn_choice(model, relative) : NULL;
+    IfmKernelSample as = *kernel;
+    if (choice == NULL)
+        return roofline_ns * learn_scale(model, kernel->op_type);
+    as.op_type = relative;
+    return learn_choice_ns(model, choice, &as, roofline_ns, row, NULL);
+}
+
 /* @row: (out) what the trees see    Returns: half of the interval, in the logarithm */
 static double predict_idle(const IfmLatencyModel *model, const IfmKernelSample *kernel, const IfmLoadState *load,
                            float *row, IfmPredictedLatency *predicted)
@@ -240,12 +252,13 @@ static double predict_idle(const IfmLatencyModel *model, const IfmKernelSample *
         predicted->idle_ns = load->idle_ns;
     else if (predicted->known && choice != NULL)
     {
-        predicted->idle_ns = learn_choice_ns(model, choice, kernel, predicted->roofline_ns, row);
-        half = pick(quantiles->idle, predicted->idle_ns);
+        gboolean far;
+        predicted->idle_ns = learn_choice_ns(model, choice, kernel, predicted->roofline_ns, row, &far);
+        half = fmax(pick(quantiles->idle, predicted->idle_ns), far ? quantiles->far : 0);
     }
     else
     {
-        predicted->idle_ns = predicted->roofline_ns * learn_scale(model, kernel->op_type);
+        predicted->idle_ns = unknown_ns(model, kernel, predicted->roofline_ns, row);
         half = fmax(quantiles->unknown, pick(quantiles->idle, predicted->idle_ns));
     }
     half *= predicted->in_range ? 1 : OUTSIDE_FACTOR;

@@ -105,6 +105,16 @@ void ifm_kernel_sample_init(IfmKernelSample *sample)
             NUMBER_AT(sample, column) = (double)NAN;
 }
 
+IfmKernelSample learn_sample_of(const IfmKernelRecord *record, int threads, double working_set_bytes)
+{
+    IfmKernelSample sample;
+    ifm_kernel_sample_init(&sample);
+    ifm_kernel_sample_describe(&sample, record);
+    sample.threads = MAX(threads, 1);
+    sample.working_set_bytes = working_set_bytes;
+    return sample;
+}
+
 void ifm_kernel_sample_describe(IfmKernelSample *sample, const IfmKernelRecord *record)
 {
     sample->op_type = record->name;

@@ -215,7 +215,7 @@ static void add_beaten(IfmDocument *document, const IfmLatencyModelInfo *info)
 typedef struct
 {
     const IfmOperatorChoice *choice;
-    char *way;
+    char *way, *far;
     double own, best;
     const char *baseline;
 } OperatorRow;
@@ -226,6 +226,7 @@ static const IfmField operator_fields[] = {
     { "operator", "operator", IFM_FIELD_TEXT, CHOICE(name), IFM_FIELD_KEY | IFM_FIELD_WHOLE },
     { "n", "n", IFM_FIELD_INTEGER, CHOICE(n) },
     { "way", "by", IFM_FIELD_TEXT, IFM_MEMBER(OperatorRow, way) },
+    { "far_way", "far from them", IFM_FIELD_TEXT, IFM_MEMBER(OperatorRow, far), IFM_FIELD_HIDE_EMPTY },
     { "mape_ratio", "chosen at", IFM_FIELD_RATIO, CHOICE(mape) },
     { "linear_ratio", "its line", IFM_FIELD_RATIO, CHOICE(linear), IFM_FIELD_HIDE_EMPTY },
     { "held_out_ratio", "held out", IFM_FIELD_RATIO, IFM_MEMBER(OperatorRow, own), IFM_FIELD_HIDE_EMPTY },
@@ -259,11 +260,13 @@ static void add_operators(IfmDocument *document, const IfmLatencyModelInfo *info
     GArray *rows = g_array_new(FALSE, FALSE, sizeof(OperatorRow));
     for (guint i = 0; info->choices != NULL && i < info->choices->len; i++)
     {
-        OperatorRow row = { info->choices->pdata[i], NULL, (double)NAN, (double)NAN, NULL };
+        OperatorRow row = { info->choices->pdata[i], NULL, NULL, (double)NAN, (double)NAN, NULL };
         if (row.choice->n < IFM_LEARN_OPERATOR_CASES || !g_str_equal(row.choice->group, row.choice->name))
             continue;
-        g_autofree char *way = ifm_operator_choice_text(row.choice);
+        g_autofree char *way = ifm_operator_choice_text(row.choice, FALSE),
+                        *far = ifm_operator_choice_text(row.choice, TRUE);
         row.way = (char *)ifm_document_keep_text(document, way);
+        row.far = (char *)ifm_document_keep_text(document, far);
         find_errors(&row, info);
         g_array_append_val(rows, row);
     }

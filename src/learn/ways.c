@@ -16,7 +16,6 @@
 #define MOST_WEIGHT 1e12
 #define FLOP_PART "FLOP" /* of all: the line without bytes */
 #define N_TERMS 3
-#define N_PLACES 20
 
 const char *const learn_way_words[] = { "flop", "roofline", "linear", "parts", "smooth", "boosted", "forest", NULL };
 G_STATIC_ASSERT(G_N_ELEMENTS(learn_way_words) == LEARN_N_WAYS + 1);
@@ -104,44 +103,10 @@ static LearnLine *add_line(IfmLatencyModel *model, const LearnCase *const *of, g
 /* --- what lines leave ---------------------------------------------------------------------------------------------------
  */
 
-static double doublings(double size)
-{
-    return size > 0 ? log2(1 + size) : 0;
-}
-
-/* A doubling of a size counts as much as that of another; what makes another program of it, as several. */
-static void fill_place(const IfmKernelSample *sample, double *place)
-{
-    const IfmKernelFeatures *shape = &sample->features;
-    const double all[N_PLACES] = {
-        doublings(shape->batch),
-        doublings(shape->channels),
-        doublings(shape->height),
-        doublings(shape->width),
-        doublings(shape->outputs),
-        doublings(shape->kernel_size),
-        2 * doublings(shape->stride),
-        2 * doublings(shape->dilation),
-        doublings(shape->m),
-        doublings(shape->k),
-        doublings(shape->n),
-        doublings(learn_flop(sample)),
-        doublings(learn_bytes(sample)),
-        doublings(sample->weight_bytes),
-        doublings(sample->threads),
-        doublings(shape->inputs),
-        doublings(shape->reduced),
-        doublings(shape->run),
-        shape->layout > 0 ? 4 * shape->layout : 0,
-        4 * learn_is_depthwise(sample),
-    };
-    memcpy(place, all, sizeof all);
-}
-
 /* Rest: logarithms of latencies over the line's, of some of the cases of an operator. */
 typedef struct
 {
-    double x[MOST_SMOOTH * N_PLACES], y[MOST_SMOOTH];
+    double x[MOST_SMOOTH * LEARN_N_PLACES], y[MOST_SMOOTH];
     guint groups[MOST_SMOOTH];
     gsize n;
 } Rest;
@@ -154,7 +119,7 @@ static void fill_rest(Rest *rest, const IfmLatencyModel *model, const LearnCase 
         if (i * MOST_SMOOTH / n == (i + 1) * MOST_SMOOTH / n && n > MOST_SMOOTH)
             continue;
         const IfmKernelSample *sample = &of[i]->sample;
-        fill_place(sample, rest->x + rest->n * N_PLACES);
+        learn_fill_place(sample, rest->x + rest->n * LEARN_N_PLACES);
         rest->y[rest->n] = log(of[i]->target_ns / line_ns(model, nearest_line(model, sample, part_of(sample)), sample));
         rest->groups[rest->n++] = of[i]->configuration;
     }
@@ -173,7 +138,7 @@ static double error_of(const Rest *rest, const double *left_out)
 static IfmSmooth *fit_smooth(const Rest *rest)
 {
     static const double reaches[] = { 4, 10, 25 }, noises[] = { 0.03, 0.2, 1 };
-    const IfmSmoothPoints points = { rest->x, rest->y, rest->groups, rest->n, N_PLACES };
+    const IfmSmoothPoints points = { rest->x, rest->y, rest->groups, rest->n, LEARN_N_PLACES };
     g_autofree double *left_out = g_new(double, rest->n);
     g_autoptr(IfmSmooth) best = NULL;
     double least = error_of(rest, NULL);
@@ -218,7 +183,7 @@ gboolean learn_lines_read(IfmLatencyModel *model, const char *where, GError **er
     {
         LearnLine *line = model->lines->pdata[i];
         g_autofree char *place = g_strdup_printf("%s.lines[%u].points", where, i);
-        if (line->points != NULL && (line->smooth = learn_smooth_from_json(line->points, place, N_PLACES, error)) == NULL)
+        if (line->points != NULL && (line->smooth = learn_smooth_from_json(line->points, place, LEARN_N_PLACES, error)) == NULL)
             return FALSE;
         g_clear_pointer(&line->points, json_decref);
     }
@@ -243,8 +208,7 @@ static void fit_parts(IfmLatencyModel *model, const LearnCase *const *of, gsize 
     }
 }
 
-/* @name: NULL: all    Returns: how many */
-static gsize list_cases(const LearnCases *cases, const gboolean *use, const char *name, const LearnCase **of)
+gsize learn_list_cases(const LearnCases *cases, const gboolean *use, const char *name, const LearnCase **of)
 {
     gsize n = 0;
     for (guint i = 0; i < cases->cases->len; i++)
@@ -260,13 +224,13 @@ void learn_fit_lines(IfmLatencyModel *model, const LearnCases *cases, const gboo
 {
     g_autofree const LearnCase **of = g_new(const LearnCase *, cases->cases->len + 1);
     g_autofree Rest *rest = g_new(Rest, 1);
-    gsize n = list_cases(cases, use, NULL, of);
+    gsize n = learn_list_cases(cases, use, NULL, of);
     add_line(model, of, n, "", FLOP_PART);
     add_line(model, of, n, "", "");
     for (guint i = 0; i < model->operators->len; i++)
     {
         const char *name = model->operators->pdata[i];
-        n = list_cases(cases, use, name, of);
+        n = learn_list_cases(cases, use, name, of);
         if (n < LEAST_OPERATOR)
             continue;
         LearnLine *line = add_line(model, of, n, name, "");
@@ -297,10 +261,10 @@ static double smooth_ns(const IfmLatencyModel *model, const IfmKernelSample *sam
 {
     const LearnLine *whole = find_line(model, sample->op_type, "");
     const double ns = line_ns(model, nearest_line(model, sample, part_of(sample)), sample);
-    double place[N_PLACES];
+    double place[LEARN_N_PLACES];
     if (whole == NULL || whole->smooth == NULL)
         return ns;
-    fill_place(sample, place);
+    learn_fill_place(sample, place);
     return ns * factor_of(ifm_smooth_at(whole->smooth, place));
 }
 

@@ -267,6 +267,7 @@ static void add_fold(const LearnCases *cases, const int *folds, int fold, const 
         use[i] = folds[i] != fold;
     g_autoptr(IfmLatencyModel) model = learn_fit(cases, use, &options, FALSE, TRUE, &error);
     g_assert_no_error(error);
+    model->reach = shipped->reach;
     for (guint i = 0; i < cases->cases->len; i++)
     {
         const LearnCase *one = learn_case(cases, i);
@@ -279,8 +280,7 @@ static void add_fold(const LearnCases *cases, const int *folds, int fold, const 
             const double roofline_ns = learn_roofline_ns(model, &one->sample);
             learn_fill_row(model, &one->sample, roofline_ns, row);
             const double line = learn_way_ns(model, LEARN_LINEAR, &one->sample, roofline_ns, row),
-                         own = sqrt(learn_way_ns(model, choice->first, &one->sample, roofline_ns, row) *
-                                    learn_way_ns(model, choice->second, &one->sample, roofline_ns, row));
+                         own = learn_choice_ns(model, choice, &one->sample, roofline_ns, row, NULL);
             sums[k].own += fabs(own / one->latency_ns - 1);
             sums[k].line += fabs(line / one->latency_ns - 1);
             sums[k].n++;
@@ -357,7 +357,7 @@ static void test_choice(void)
     g_assert_cmpstr(choice_of(&info, "Gather")->group, ==, "others");
     g_assert_cmpfloat(choice_of(&info, "Add")->mape, <, 0.03);
     g_assert_cmpfloat(choice_of(&info, "Conv_Relu")->mape, <, 0.3 * choice_of(&info, "Conv_Relu")->linear);
-    g_autofree char *text = ifm_operator_choice_text(choice_of(&info, "Add"));
+    g_autofree char *text = ifm_operator_choice_text(choice_of(&info, "Add"), FALSE);
     g_assert_true(g_str_has_prefix(text, learn_way_words[choice_of(&info, "Add")->first]));
 }
 
@@ -416,24 +416,15 @@ static void fill_trials(double *trials, gsize n, double linear, double smooth, d
     }
 }
 
-/* A way that is the best of one kind of folds and bad in the other loses to one that is good in both; a case is counted
- * once. */
-static void test_both_folds(void)
+enum
 {
-    enum
-    {
-        N = 24
-    };
-    static const struct
-    {
-        gsize first, n_sets;
-        LearnWay way;
-    } rows[] = { { 0, 1, LEARN_LINEAR }, { 1, 1, LEARN_SMOOTH }, { 0, 2, LEARN_BY_TREES } };
-    const IfmLearnOptions options = law_options();
-    g_autoptr(IfmKernelSamples) samples = ifm_kernel_samples_new(NULL);
-    g_autofree double *trials = g_new(double, 2 * N * LEARN_N_WAYS);
-    g_auto(LearnCases) cases = { 0 };
-    for (int i = 0; i < N; i++)
+    N_TRIED = 24
+};
+
+/* Kernels of one operator and latency. */
+static void set_up_tried(LearnCases *cases, IfmKernelSamples *samples, const IfmLearnOptions *options)
+{
+    for (int i = 0; i < N_TRIED; i++)
     {
         g_autofree char *id = g_strdup_printf("kernel-%d", i);
         IfmKernelSample sample;
@@ -443,22 +434,125 @@ static void test_both_folds(void)
         sample.latency_ms = sample.median_ms = 1;
         ifm_kernel_samples_add(samples, &sample);
     }
-    g_assert_true(learn_cases_init(&cases, samples, &options, NULL));
-    fill_trials(trials, N, 1, 1.3, 1.1);
-    fill_trials(trials + N * LEARN_N_WAYS, N, 1.5, 1, 1.1);
+    g_assert_true(learn_cases_init(cases, samples, options, NULL));
+}
+
+/* (transfer full) */
+static IfmLatencyModel *choose_of(const LearnCases *cases, const LearnTrials *trials, const IfmLearnOptions *options,
+                                  GArray *far)
+{
+    IfmLatencyModel *model = learn_model_alloc();
+    g_ptr_array_add(model->operators, g_strdup("Conv"));
+    learn_choose_any(model, options);
+    learn_choose(model, cases, trials, far);
+    return model;
+}
+
+/* A way that is the best of one kind of folds and bad in the other loses to one that is good in both; a case is counted
+ * once. */
+static void test_both_folds(void)
+{
+    static const struct
+    {
+        gsize first, n_sets;
+        LearnWay way;
+    } rows[] = { { 0, 1, LEARN_LINEAR }, { 1, 1, LEARN_SMOOTH }, { 0, 2, LEARN_BY_TREES } };
+    const IfmLearnOptions options = law_options();
+    g_autoptr(IfmKernelSamples) samples = ifm_kernel_samples_new(NULL);
+    g_autofree double *ns = g_new(double, 2 * N_TRIED * LEARN_N_WAYS), *distances = g_new0(double, 2 * N_TRIED);
+    g_auto(LearnCases) cases = { 0 };
+    set_up_tried(&cases, samples, &options);
+    fill_trials(ns, N_TRIED, 1, 1.3, 1.1);
+    fill_trials(ns + N_TRIED * LEARN_N_WAYS, N_TRIED, 1.5, 1, 1.1);
     for (gsize i = 0; i < G_N_ELEMENTS(rows); i++)
     {
-        g_autoptr(IfmLatencyModel) model = learn_model_alloc();
-        g_ptr_array_add(model->operators, g_strdup("Conv"));
-        learn_choose_any(model, &options);
-        learn_choose(model, &cases, trials + rows[i].first * N * LEARN_N_WAYS, rows[i].n_sets);
+        const LearnTrials trials = { ns + rows[i].first * N_TRIED * LEARN_N_WAYS, distances, rows[i].n_sets };
+        g_autoptr(IfmLatencyModel) model = choose_of(&cases, &trials, &options, NULL);
         const IfmOperatorChoice *choice = model->choices->pdata[0];
         g_assert_cmpint(choice->first, ==, (int)rows[i].way);
         g_assert_cmpint(choice->second, ==, (int)rows[i].way);
-        g_assert_cmpint(choice->n, ==, N);
+        g_assert_cmpint(choice->n, ==, N_TRIED);
         g_assert_cmpfloat_with_epsilon(choice->mape, i == 2 ? 0.1 : 0, 1e-9);
         g_assert_cmpfloat_with_epsilon(choice->linear, i == 0 ? 0 : i == 1 ? 0.5 : 0.25, 1e-9);
+        g_assert_cmpfloat(model->reach, ==, 0);
     }
+}
+
+/* Two ways that err to opposite sides are best together, also where a third is better than one of them alone. */
+static void test_best_pair(void)
+{
+    const IfmLearnOptions options = law_options();
+    g_autoptr(IfmKernelSamples) samples = ifm_kernel_samples_new(NULL);
+    g_autofree double *ns = g_new(double, N_TRIED *LEARN_N_WAYS), *distances = g_new0(double, N_TRIED);
+    g_auto(LearnCases) cases = { 0 };
+    set_up_tried(&cases, samples, &options);
+    fill_trials(ns, N_TRIED, 1.2, 1.3, 1 / 1.3);
+    g_autoptr(IfmLatencyModel) model = choose_of(&cases, &(LearnTrials){ ns, distances, 1 }, &options, NULL);
+    const IfmOperatorChoice *choice = model->choices->pdata[0];
+    g_assert_cmpint(choice->first, ==, LEARN_SMOOTH);
+    g_assert_cmpint(choice->second, ==, LEARN_BY_TREES);
+    g_assert_cmpfloat_with_epsilon(choice->mape, 0, 1e-9);
+}
+
+/* Families that were left out are far from the others. There what is simple and trees are taken together, whichever of them
+ * is best alone, and the errors there are those of intervals; near, families do not count. */
+static void test_far(void)
+{
+    const IfmLearnOptions options = law_options();
+    g_autoptr(IfmKernelSamples) samples = ifm_kernel_samples_new(NULL);
+    g_autoptr(GArray) errors = g_array_new(FALSE, FALSE, sizeof(double));
+    g_autofree double *ns = g_new(double, 2 * N_TRIED * LEARN_N_WAYS), *distances = g_new0(double, 2 * N_TRIED);
+    g_auto(LearnCases) cases = { 0 };
+    set_up_tried(&cases, samples, &options);
+    fill_trials(ns, N_TRIED, 1.5, 1.3, 1);
+    fill_trials(ns + N_TRIED * LEARN_N_WAYS, N_TRIED, 0.4, 1.3, 2);
+    for (gsize i = 0; i < N_TRIED; i++)
+    {
+        distances[i] = 2;
+        distances[N_TRIED + i] = 9;
+    }
+    g_autoptr(IfmLatencyModel) model = choose_of(&cases, &(LearnTrials){ ns, distances, 2 }, &options, errors);
+    const IfmOperatorChoice *choice = model->choices->pdata[0];
+    g_assert_cmpfloat_with_epsilon(model->reach, 2, 1e-9);
+    g_assert_cmpint(choice->first, ==, LEARN_BY_TREES);
+    g_assert_cmpint(choice->second, ==, LEARN_BY_TREES);
+    g_assert_cmpfloat_with_epsilon(choice->mape, (1 - sqrt(0.8)) / 2, 1e-9);
+    g_assert_cmpint(choice->far_first, ==, LEARN_LINEAR);
+    g_assert_cmpint(choice->far_second, ==, LEARN_BY_TREES);
+    g_assert_cmpuint(errors->len, ==, N_TRIED);
+    g_assert_cmpfloat_with_epsilon(g_array_index(errors, double, 0), -log(0.8) / 2, 1e-9);
+    g_autofree char *near = ifm_operator_choice_text(choice, FALSE), *far = ifm_operator_choice_text(choice, TRUE);
+    g_assert_cmpstr(near, ==, "boosted");
+    g_assert_cmpstr(far, ==, "linear and boosted");
+}
+
+/* What is far from all that was learnt has the wider interval; what begins like an operator that was learnt is predicted as
+ * that. */
+static void test_distance(void)
+{
+    g_autoptr(IfmKernelSamples) samples = kinds_samples(kinds, G_N_ELEMENTS(kinds), 0.02);
+    g_autoptr(IfmLatencyModel) model = train(IFM_LEARN_CHOSEN);
+    IfmKernelSample sample = *ifm_kernel_samples_at(samples, 0);
+    IfmPredictedLatency near, far, other;
+    g_assert_cmpfloat(learn_distance(model, sample.op_type, &sample), <, 0.1);
+    ifm_latency_model_predict(model, &sample, NULL, &near);
+    model->reach = 0.5;
+    model->quantiles.far = 3;
+    sample.features.k *= 8;
+    sample.features.channels *= 8;
+    g_assert_cmpfloat(learn_distance(model, sample.op_type, &sample), >, 0.5);
+    ifm_latency_model_predict(model, &sample, NULL, &far);
+    g_assert_true(far.known);
+    g_assert_cmpfloat(log(far.high_ns / far.latency_ns), >, 2.99);
+    g_assert_cmpfloat(log(near.high_ns / near.latency_ns), <, 2.99);
+    g_assert_true(isinf(learn_distance(model, "Erf", &sample)));
+    g_assert_null(learn_relative(model, "Erf"));
+    g_assert_null(learn_relative(model, "Con"));
+    g_assert_cmpstr(learn_relative(model, "Conv_Sigmoid"), ==, "Conv_Relu");
+    sample = *ifm_kernel_samples_at(samples, 0);
+    sample.op_type = "Conv_Sigmoid";
+    ifm_latency_model_predict(model, &sample, NULL, &other);
+    g_assert_true(!other.known && isfinite(other.latency_ns));
 }
 
 /* Rows of older files lack what tells kernels apart: they still train, and predict kernels of which it is known. */
@@ -523,6 +617,9 @@ int main(int argc, char **argv)
     g_test_add_func("/ways/forced", test_forced);
     g_test_add_func("/ways/parts", test_parts);
     g_test_add_func("/ways/both-folds", test_both_folds);
+    g_test_add_func("/ways/best-pair", test_best_pair);
+    g_test_add_func("/ways/far", test_far);
+    g_test_add_func("/ways/distance", test_distance);
     g_test_add_func("/ways/old-columns", test_old_columns);
     g_test_add_func("/ways/held-out", test_held_out);
     return g_test_run();
