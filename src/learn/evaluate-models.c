@@ -2,8 +2,8 @@
 #include <math.h>
 #include <string.h>
 
-#include <base/fields.h>
 #include "learn-private.h"
+#include <base/fields.h>
 #include <sensor/sensor.h>
 #include <stress/stress.h>
 #include <zoo/zoo.h>
@@ -172,8 +172,8 @@ static char *unknown_of(const IfmModelPrediction *prediction)
 }
 
 /* Of the kernel that takes most time of those that are out of range. NULL of none. (transfer full) */
-static char *outside_of(const IfmLatencyModel *model, const IfmModelPrediction *prediction,
-                        const IfmKernelRecords *records, int threads, const Load *load)
+static char *outside_of(const IfmLatencyModel *model, const IfmModelPrediction *prediction, const IfmKernelRecords *records,
+                        int threads, const Load *load)
 {
     const IfmPredictedKernel *largest = NULL;
     double sum_ns = 0;
@@ -239,8 +239,7 @@ static gboolean evaluate_kernel(const Evaluating *self, const IfmKernelRecords *
     json_auto_t *json = ifm_kernel_record_to_json(record);
     IfmEvaluated *row = add_row(self, records, load);
     IfmModelCase model_case = { .kernel = json, .n_copies = copies_of(self, records, record) };
-    const IfmKernelSample sample =
-        learn_sample_of(record, self->options->threads, (double)held_by(self, records, record));
+    const IfmKernelSample sample = learn_sample_of(record, self->options->threads, (double)held_by(self, records, record));
     ifm_latency_model_predict(self->model, &sample, &load->state, &predicted);
     row->record = record;
     row->times = 0;

@@ -45,7 +45,40 @@ double learn_flop(const IfmKernelSample *sample)
 /* --- the roofline -------------------------------------------------------------------------------------------------------
  */
 
-static void find_peak(LearnPeak *peak, const LearnCases *cases, const gboolean *use)
+/* So many times as long a byte of weights takes at most where the cache does not hold what is around a kernel. Its inputs
+ * were written just before. */
+#define MOST_COLD 20
+
+double learn_traffic(const IfmLatencyModel *model, const IfmKernelSample *sample)
+{
+    const double weights = isfinite(sample->weight_bytes) ? sample->weight_bytes : 0;
+    return learn_bytes(sample) + (learn_held(sample) > model->cache_bytes ? (model->cold - 1) * weights : 0);
+}
+
+/* By kernels that read weights above all, more than the first caches hold: the rate in models that the last one holds over
+ * that in others. */
+static void find_cold(IfmLatencyModel *model, const LearnCases *cases, const gboolean *use)
+{
+    const guint n = cases->cases->len;
+    g_autofree double *rates[] = { g_new(double, n + 1), g_new(double, n + 1) };
+    gsize n_of[2] = { 0 };
+    for (guint i = 0; i < n; i++)
+    {
+        const LearnCase *one = learn_case(cases, i);
+        if (!use[i] || one->loaded || !(one->sample.cache_bytes > 0))
+            continue;
+        model->cache_bytes = one->sample.cache_bytes;
+        const gboolean is_cold = learn_held(&one->sample) > model->cache_bytes;
+        if (one->sample.weight_bytes > fmax(BYTES_LEAST, learn_bytes(&one->sample) / 2))
+            rates[is_cold][n_of[is_cold]++] = learn_bytes(&one->sample) / one->target_ns;
+    }
+    if (n_of[0] >= BYTES_LEAST_CASES && n_of[1] >= BYTES_LEAST_CASES)
+        model->cold =
+            CLAMP(learn_quantile(rates[0], n_of[0], BYTES_QUANTILE) / learn_quantile(rates[1], n_of[1], BYTES_QUANTILE), 1,
+                  MOST_COLD);
+}
+
+static void find_peak(const IfmLatencyModel *model, LearnPeak *peak, const LearnCases *cases, const gboolean *use)
 {
     const guint n = cases->cases->len;
     g_autofree double *flop = g_new(double, n + 1), *bytes = g_new(double, n + 1), *large = g_new(double, n + 1);
@@ -56,7 +89,7 @@ static void find_peak(LearnPeak *peak, const LearnCases *cases, const gboolean *
         if (!use[i] || one->loaded || one->sample.threads != peak->threads)
             continue;
         flop[n_all] = learn_flop(&one->sample) / one->target_ns;
-        bytes[n_all] = learn_bytes(&one->sample) / one->target_ns;
+        bytes[n_all] = learn_traffic(model, &one->sample) / one->target_ns;
         if (learn_bytes(&one->sample) > BYTES_LEAST)
             large[n_large++] = bytes[n_all];
         n_all++;
@@ -73,6 +106,7 @@ static LearnPeak *peak_at(const IfmLatencyModel *model, guint i)
 
 void learn_find_peaks(IfmLatencyModel *model, const LearnCases *cases, const gboolean *use)
 {
+    find_cold(model, cases, use);
     for (guint i = 0; i < cases->cases->len; i++)
     {
         const LearnCase *one = learn_case(cases, i);
@@ -83,7 +117,7 @@ void learn_find_peaks(IfmLatencyModel *model, const LearnCases *cases, const gbo
             continue;
         LearnPeak *peak = g_new0(LearnPeak, 1);
         peak->threads = one->sample.threads;
-        find_peak(peak, cases, use);
+        find_peak(model, peak, cases, use);
         g_ptr_array_add(model->peaks, peak);
     }
 }
@@ -100,7 +134,7 @@ double learn_roofline_ns(const IfmLatencyModel *model, const IfmKernelSample *sa
         if (fabs(peak_at(model, i)->threads - threads) < fabs(peak->threads - threads))
             peak = peak_at(model, i);
     const double compute = peak->flop_per_ns > 0 ? learn_flop(sample) / peak->flop_per_ns : 0;
-    const double memory = peak->bytes_per_ns > 0 ? learn_bytes(sample) / peak->bytes_per_ns : 0;
+    const double memory = peak->bytes_per_ns > 0 ? learn_traffic(model, sample) / peak->bytes_per_ns : 0;
     return MAX(compute, memory) + LEAST_NS;
 }
 

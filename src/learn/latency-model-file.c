@@ -168,6 +168,8 @@ static const IfmRecordField model_fields[] = {
     { IFM_RECORD(INT64, IfmLatencyModel, n_disturbed), .optional = TRUE },
     { IFM_RECORD(DOUBLE, IfmLatencyModel, node_overhead_ns) },
     { IFM_RECORD(DOUBLE, IfmLatencyModel, scale) },
+    { IFM_RECORD(DOUBLE, IfmLatencyModel, cache_bytes) },
+    { IFM_RECORD(DOUBLE, IfmLatencyModel, cold) },
     { IFM_RECORD(DOUBLE, IfmLatencyModel, reach) },
     { IFM_RECORD(PART, IfmLatencyModel, noise), .fields = noise_fields },
     { IFM_RECORD(PART, IfmLatencyModel, quantiles), .fields = quantile_fields },
@@ -195,7 +197,8 @@ IfmLatencyModel *learn_model_alloc(void)
     IfmLatencyModel *model = g_new0(IfmLatencyModel, 1);
     ifm_record_init(model, model_fields);
     model->format_version = FORMAT_VERSION;
-    model->node_overhead_ns = model->reach = (double)NAN;
+    model->node_overhead_ns = model->reach = model->cache_bytes = (double)NAN;
+    model->cold = 1;
     for (const IfmRecordField *field = quantile_fields; field->name != NULL; field++)
         G_STRUCT_MEMBER(double, &model->quantiles, field->offset) = (double)NAN;
     return model;
@@ -298,6 +301,8 @@ static gboolean check_numbers(const IfmLatencyModel *model, const char *where, G
             return FALSE;
     return check_number(model->scale, 1e-9, 1e9, FALSE, where, "scale", error) &&
            check_number(model->reach, 0, 1e6, TRUE, where, "reach", error) &&
+           check_number(model->cache_bytes, 0, 1e18, TRUE, where, "cache_bytes", error) &&
+           check_number(model->cold, 1, 1e3, FALSE, where, "cold", error) &&
            check_number(model->node_overhead_ns, 0, 1e12, TRUE, where, "node_overhead_ns", error);
 }
 
@@ -310,7 +315,8 @@ gboolean learn_model_check(const IfmLatencyModel *model, const char *where, GErr
         if (all[i]->n_features > 0 &&
             !check_number(all[i]->intercept, -LEARN_MAX_INTERCEPT, LEARN_MAX_INTERCEPT, FALSE, where, places[i], error))
             return FALSE;
-    return check_numbers(model, where, error) && learn_places_check(model, where, error) && learn_choices_check(model, where, error);
+    return check_numbers(model, where, error) && learn_places_check(model, where, error) &&
+           learn_choices_check(model, where, error);
 }
 
 /* --- writing ------------------------------------------------------------------------------------------------------------

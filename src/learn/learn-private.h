@@ -291,6 +291,8 @@ struct IfmLatencyModel
     gint64 n_dropped;               /* of the training; not in the file */
     gint64 n_left_out, n_disturbed; /* disturbed rows: not learnt from, learnt from */
     double node_overhead_ns, scale; /* of all operators */
+    double cache_bytes;             /* of the last-level cache; NaN: unknown */
+    double cold;                    /* so many times as long a byte of weights takes where the model holds more */
     double reach;                   /* kernels that are farther from those of the operator are far; NaN: none is */
     IfmLearnNoise noise;
     LearnQuantiles quantiles;
@@ -356,8 +358,8 @@ double learn_way_ns(const IfmLatencyModel *model, LearnWay way, const IfmKernelS
 gboolean learn_way_tried(const IfmLatencyModel *model, LearnWay way, const IfmLearnOptions *options);
 
 /* LearnTrials: of cases that were left out: @n_sets ways of leaving out: parts of the configurations, families; a case
- * counts once in each    @ns: [n_sets x cases x LEARN_N_WAYS] as predicted by a model that was not trained on the case; NaN:
- * not at all    @distances: [n_sets x cases] from the nearest that it was trained on */
+ * counts once in each    @ns: [n_sets x cases x LEARN_N_WAYS] as predicted by a model that was not trained on the case;
+ * NaN: not at all    @distances: [n_sets x cases] from the nearest that it was trained on */
 typedef struct
 {
     double *ns, *distances;
@@ -367,7 +369,8 @@ typedef struct
 /* learn_choose_any: A way for all operators, until it is known which is best.    learn_choose: For each operator that with
  * the least mean relative error, or the two whose logarithms' mean has it. Far from what was learnt, where 9 in 10 of the
  * configurations that were left out are nearer, it is the best pair of what is simple and trees, or a baseline: there
- * neither trees nor what is smooth are to be trusted alone. Operators with fewer than 20 cases are one group with those that begin alike, or with all others.
+ * neither trees nor what is smooth are to be trusted alone. Operators with fewer than 20 cases are one group with those
+ * that begin alike, or with all others.
  * @far: (out) (nullable) |log(measured / predicted)| of what was far */
 void learn_choose_any(IfmLatencyModel *model, const IfmLearnOptions *options);
 void learn_choose(IfmLatencyModel *model, const LearnCases *cases, const LearnTrials *trials, GArray *far);
@@ -411,7 +414,9 @@ double learn_bytes(const IfmKernelSample *sample);
 /* learn_sample_of: a kernel that is to be predicted; borrows from @record. @working_set_bytes: of its model; below 1: not
  * known */
 IfmKernelSample learn_sample_of(const IfmKernelRecord *record, int threads, double working_set_bytes);
-/* learn_held: what the ring or the model holds around a kernel, bytes; where it is not known, as much as a ring may */
+/* learn_traffic: bytes; weights that come from behind the last-level cache count as many as take as long from it
+ * learn_held: what the ring or the model holds around a kernel, bytes; where it is not known, as much as a ring may */
+double learn_traffic(const IfmLatencyModel *model, const IfmKernelSample *sample);
 double learn_held(const IfmKernelSample *sample);
 double learn_flop(const IfmKernelSample *sample);
 gboolean learn_is_depthwise(const IfmKernelSample *sample);

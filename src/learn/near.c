@@ -80,10 +80,9 @@ static int compare_name(gconstpointer name, gconstpointer places)
 double learn_distance(const IfmLatencyModel *model, const char *op_type, const IfmKernelSample *sample)
 {
     double place[LEARN_N_PLACES], least = (double)INFINITY;
-    const gpointer *found =
-        model->places->len > 0
-            ? bsearch(op_type, model->places->pdata, model->places->len, sizeof(gpointer), compare_name)
-            : NULL;
+    const gpointer *found = model->places->len > 0
+                                ? bsearch(op_type, model->places->pdata, model->places->len, sizeof(gpointer), compare_name)
+                                : NULL;
     if (found == NULL)
         return model->places->len > 0 ? (double)INFINITY : 0;
     const GArray *x = ((const LearnPlaces *)*found)->x;

@@ -57,7 +57,7 @@ static void fill_terms(const IfmLatencyModel *model, const IfmKernelSample *samp
     const IfmMachineFeatures *place = learn_place(model, sample);
     terms[0] = learn_flop(sample) / (place != NULL ? place->flop_per_s / 1e9 : 1);
     terms[1] = 1;
-    terms[2] = learn_bytes(sample) / (place != NULL ? place->bytes_per_s / 1e9 : 1);
+    terms[2] = learn_traffic(model, sample) / (place != NULL ? place->bytes_per_s / 1e9 : 1);
 }
 
 static double line_ns(const IfmLatencyModel *model, const LearnLine *line, const IfmKernelSample *sample)
@@ -183,7 +183,8 @@ gboolean learn_lines_read(IfmLatencyModel *model, const char *where, GError **er
     {
         LearnLine *line = model->lines->pdata[i];
         g_autofree char *place = g_strdup_printf("%s.lines[%u].points", where, i);
-        if (line->points != NULL && (line->smooth = learn_smooth_from_json(line->points, place, LEARN_N_PLACES, error)) == NULL)
+        if (line->points != NULL &&
+            (line->smooth = learn_smooth_from_json(line->points, place, LEARN_N_PLACES, error)) == NULL)
             return FALSE;
         g_clear_pointer(&line->points, json_decref);
     }

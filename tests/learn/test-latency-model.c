@@ -126,14 +126,14 @@ static void test_hostile(void)
     g_autoptr(IfmLatencyModel) model = train(IFM_LEARN_BOOSTED);
     json_auto_t *good = ifm_latency_model_to_json(model);
     assert_spoilt(good, "latency_model", G_MAXSIZE, json_integer(4),
-                  "version 4, this program reads 5: run \"inferometer train\" again");
-    assert_spoilt(good, "latency_model", G_MAXSIZE, json_integer(6), "version 6, this program reads 5");
+                  "version 4, this program reads 6: run \"inferometer train\" again");
+    assert_spoilt(good, "latency_model", G_MAXSIZE, json_integer(7), "version 7, this program reads 6");
     assert_spoilt(good, "latency_model", G_MAXSIZE, json_string("1"), "expected an integer");
     assert_spoilt(good, "idle_trees.left", 0, json_integer(0), "children 0 and 2 of node 0");
     assert_spoilt(good, "idle_trees.left", 1, json_integer(1), "of node 1, expected both to be above it");
     assert_spoilt(good, "idle_trees.left", 0, json_integer(100000), "expected an integer from 0 to");
     assert_spoilt(good, "idle_trees.right", 0, json_integer(-1), "expected an integer from 0 to");
-    assert_spoilt(good, "idle_trees.feature", 0, json_integer(33), "expected an integer from 0 to");
+    assert_spoilt(good, "idle_trees.feature", 0, json_integer(34), "expected an integer from 0 to");
     assert_spoilt(good, "idle_trees.value", 0, json_string("x"), "expected a number");
     assert_spoilt(good, "idle_trees.value", 0, json_real(1e300), "expected a number");
     assert_spoilt(good, "idle_trees.default_left", 0, json_integer(2), "expected an integer from 0 to 1");
@@ -145,12 +145,15 @@ static void test_hostile(void)
     assert_spoilt(good, "load_trees", G_MAXSIZE, json_null(), "load_trees: found null");
     assert_spoilt(good, "choices", G_MAXSIZE, json_array(), "choices: 0, expected one for each of 5 operators");
     assert_spoilt(good, "lines", G_MAXSIZE, json_array(), "lines: none of all operators");
-    assert_spoilt(good, "load_trees.feature", 0, json_integer(39), "expected an integer from 0 to");
+    assert_spoilt(good, "load_trees.feature", 0, json_integer(40), "expected an integer from 0 to");
     assert_spoilt(good, "operators", G_MAXSIZE, json_pack("[ss]", "Relu", "Conv"), "not in the order");
     assert_spoilt(good, "operators", G_MAXSIZE, json_array(), "0 operators");
     assert_spoilt(good, "peaks", G_MAXSIZE, json_array(), "0 peaks");
     assert_spoilt(good, "quantiles.idle_small", G_MAXSIZE, json_null(), "quantiles.idle_small");
     assert_spoilt(good, "quantiles.unknown", G_MAXSIZE, json_real(-1), "quantiles.unknown");
+    assert_spoilt(good, "quantiles.far", G_MAXSIZE, json_null(), "quantiles.far");
+    assert_spoilt(good, "reach", G_MAXSIZE, json_real(-1), "reach: found -1");
+    assert_spoilt(good, "cold", G_MAXSIZE, json_real(0.5), "cold: found 0.5");
     assert_spoilt(good, "scale", G_MAXSIZE, json_real(0), "scale: found 0");
     assert_spoilt(good, "metrics", G_MAXSIZE, json_array(), "load_features[6]: found \"metric:before:copy\"");
     assert_spoilt(good, "unknown_key", G_MAXSIZE, json_true(), "unknown_key");
@@ -178,7 +181,7 @@ static void assert_first_spoilt(const json_t *good, const char *list, const char
     assert_refused(copy, message);
 }
 
-/* Of 20 columns each where they fit. */
+/* Of 21 columns each where they fit. */
 static json_t *points(double reach, gsize n_weights, gsize n_numbers, double number)
 {
     json_t *weights = json_array(), *x = json_array();
@@ -195,18 +198,24 @@ static void test_hostile_choices(void)
     g_autoptr(IfmLatencyModel) model = train(IFM_LEARN_CHOSEN);
     g_autoptr(GError) error = NULL;
     json_auto_t *good = ifm_latency_model_to_json(model), *fine = json_deep_copy(good);
-    json_object_set_new(json_array_get(json_object_get(fine, "lines"), 0), "points", points(2, 3, 60, 0.5));
+    json_object_set_new(json_array_get(json_object_get(fine, "lines"), 0), "points", points(2, 3, 63, 0.5));
     g_autoptr(IfmLatencyModel) read = ifm_latency_model_from_json(fine, "m.json", &error);
     g_assert_no_error(error);
     assert_first_spoilt(good, "choices", "first", json_string("guess"), "choices[0].first");
     assert_first_spoilt(good, "choices", "name", json_string("Zzz"),
                         "choices[0]: found \"Zzz\", expected \"Conv_Add_Relu\"");
+    assert_first_spoilt(good, "choices", "far_second", json_string("guess"), "choices[0].far_second");
+    assert_first_spoilt(good, "places", "name", json_string("Zzz"), "places[0]: found \"Zzz\", expected \"Conv_Add_Relu\"");
+    assert_first_spoilt(good, "places", "x", json_array(), "places[0].x: 0 numbers, expected 21 for each kernel");
+    assert_first_spoilt(good, "places", "x", json_pack("[i]", 1), "places[0].x: 1 numbers");
+    assert_spoilt(good, "places", G_MAXSIZE, json_pack("[{s:s,s:[]}]", "name", "Conv", "x"),
+                  "places: 1, expected none or one for each of 5 operators");
     assert_first_spoilt(good, "lines", "flop", json_real(-1), "lines[0]: found -1, expected 0 to 1e+12");
     assert_first_spoilt(good, "lines", "bytes", json_null(), "lines[0]: found nan");
-    assert_first_spoilt(good, "lines", "points", points(0, 1, 20, 0), "points: 1 weights and 20 numbers");
+    assert_first_spoilt(good, "lines", "points", points(0, 1, 21, 0), "points: 1 weights and 21 numbers");
     assert_first_spoilt(good, "lines", "points", points(2, 0, 0, 0), "points: 0 weights");
-    assert_first_spoilt(good, "lines", "points", points(2, 2, 20, 0), "points: 2 weights and 20 numbers");
-    assert_first_spoilt(good, "lines", "points", points(2, 1, 20, 1e300), "points.x[0]: expected a number of up to 1e+09");
+    assert_first_spoilt(good, "lines", "points", points(2, 2, 21, 0), "points: 2 weights and 21 numbers");
+    assert_first_spoilt(good, "lines", "points", points(2, 1, 21, 1e300), "points.x[0]: expected a number of up to 1e+09");
     assert_first_spoilt(good, "lines", "points", json_true(), "lines[0].points");
     json_auto_t *none = json_deep_copy(good), *forest = json_deep_copy(good);
     json_object_set_new(none, "idle_trees", json_null());

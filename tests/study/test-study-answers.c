@@ -235,7 +235,8 @@ static void test_rounds(void)
     check(rounds_text(-0.1, -0.3, 0.1), open);
     check(rounds_text(-0.12, -0.2, -0.04),
           "Kernels chosen after the first round lowered the error by 12 % of the measured time.");
-    check(rounds_text(0.12, 0.04, 0.2), "Kernels chosen after the first round raised the error by 12 % of the measured time.");
+    check(rounds_text(0.12, 0.04, 0.2),
+          "Kernels chosen after the first round raised the error by 12 % of the measured time.");
 }
 
 /* The verdict of a study of kernels: what its data come to decides it. */
