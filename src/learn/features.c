@@ -141,28 +141,27 @@ double learn_roofline_ns(const IfmLatencyModel *model, const IfmKernelSample *sa
 /* --- operators ----------------------------------------------------------------------------------------------------------
  */
 
-static gboolean is_in(const GPtrArray *sorted, const char *text, gsize length)
+/* Returns: -1: it is not among them */
+static gssize find_in(const GPtrArray *sorted, const char *text)
 {
     guint low = 0, high = sorted->len;
     while (low < high)
     {
         const guint middle = (low + high) / 2;
-        const char *name = sorted->pdata[middle];
-        int order = strncmp(name, text, length);
-        order = order != 0 ? order : name[length] != '\0';
+        const int order = strcmp(sorted->pdata[middle], text);
         if (order == 0)
-            return TRUE;
+            return (gssize)middle;
         if (order < 0)
             low = middle + 1;
         else
             high = middle;
     }
-    return FALSE;
+    return -1;
 }
 
 gboolean learn_knows(const IfmLatencyModel *model, const char *op_type)
 {
-    return is_in(model->operators, op_type, strlen(op_type));
+    return find_in(model->operators, op_type) >= 0;
 }
 
 static double ratio_of(const IfmLatencyModel *model, const LearnCase *one)
@@ -296,6 +295,12 @@ static gboolean has_part(const char *op_type, const char *part)
     }
 }
 
+static double operator_number(const IfmLatencyModel *model, const char *op_type)
+{
+    const gssize at = find_in(model->operators, op_type);
+    return at >= 0 ? (double)at : (double)NAN;
+}
+
 /* In the order of learn_base_features. A size that is unknown is none: tables of other collectors leave out what an
  * operator has not, which is 0 in records. */
 void learn_fill_row(const IfmLatencyModel *model, const IfmKernelSample *sample, double roofline_ns, float *row)
@@ -337,7 +342,7 @@ void learn_fill_row(const IfmLatencyModel *model, const IfmKernelSample *sample,
     for (gsize i = 0; i < N_BASE; i++)
         row[i] = (float)base[i];
     if (place != NULL)
-        learn_fill_machine(place, sample, row + N_BASE);
+        learn_fill_machine(place, sample, operator_number(model, sample->op_type), row + N_BASE);
     for (guint i = N_BASE + n_machine; i < model->features->len; i++)
         row[i] =
             (float)has_part(sample->op_type, ((const IfmLearnFeature *)model->features->pdata[i])->name + strlen("op:"));

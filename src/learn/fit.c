@@ -11,6 +11,10 @@
  * where a model is trained for its errors alone. */
 #define MOST_CASES 40000
 #define MOST_HELD_OUT 10000
+/* Of several machines an operator has trees of its own from so many cases on. */
+#define LEAST_OWN 1000
+#define N_BLURS 2
+#define REST G_MAXUINT /* the operators that have none */
 
 static const char *const method_words[] = { "chosen", "boosted", "forest", NULL };
 G_STATIC_ASSERT(G_N_ELEMENTS(method_words) == IFM_N_LEARN_METHODS + 1);
@@ -72,31 +76,104 @@ static void draw(const LearnCases *cases, gboolean *use, gsize most, gint64 seed
         }
 }
 
-/* @most: cases */
-static gboolean fit_idle(IfmLatencyModel *model, const LearnCases *cases, const gboolean *among, gsize most,
-                         const IfmLearnOptions *options, GError **error)
+/* @value: of the column; REST: of the operators that have too few for trees of their own, by the @counts */
+static void pick_rows(const LearnTable *table, gsize column, const guint *counts, guint value, LearnTable *picked)
 {
-    g_autofree gboolean *use = g_memdup2(among, cases->cases->len * sizeof *among);
-    g_auto(LearnTable) table = { 0 };
+    for (guint i = 0; i < table->y->len; i++)
+    {
+        const float *row = &g_array_index(table->x, float, i * table->n_columns);
+        const guint own = (guint)row[column];
+        if (own == value || (value == REST && counts[own] < LEAST_OWN * N_BLURS))
+            append_row(picked, row, (double)g_array_index(table->y, float, i));
+    }
+}
+
+/* Adds the trees of some rows, where there are any. */
+static gboolean fit_part(IfmLatencyModel *model, const LearnTable *rows, guint value, const IfmLearnOptions *options,
+                         double *gains, GError **error)
+{
+    LearnTrees own = { 0 };
+    double gains_of[LEARN_MAX_FEATURES];
+    if (rows->y->len == 0)
+        return TRUE;
+    if (!learn_trees_train(&own, rows, LEARN_MACHINES, IFM_LEARN_BOOSTED, options, gains_of, error))
+        return FALSE;
+    for (gsize k = 0; k < rows->n_columns; k++)
+        gains[k] += gains_of[k];
+    if (model->idle.n_features == 0)
+        model->idle = own;
+    else
+    {
+        learn_trees_graft(&model->idle, &own, (gsize)learn_operator_column(model), value);
+        learn_trees_clear(&own);
+    }
+    return TRUE;
+}
+
+/* An operator with many cases has trees of its own: where all are in one table, few trees look at the operator. */
+static gboolean fit_boosted(IfmLatencyModel *model, const LearnTable *table, const IfmLearnOptions *options, double *gains,
+                            GError **error)
+{
+    const gssize column = learn_operator_column(model);
+    const guint n = model->operators->len;
+    if (column < 0)
+        return learn_trees_train(&model->idle, table, LEARN_IDLE, IFM_LEARN_BOOSTED, options, gains, error);
+    g_autofree guint *counts = g_new0(guint, n + 1);
+    gboolean good = TRUE;
+    memset(gains, 0, table->n_columns * sizeof *gains);
+    for (guint i = 0; i < table->y->len; i++)
+        counts[(guint)g_array_index(table->x, float, i * table->n_columns + (gsize)column)]++;
+    for (guint k = 0; good && k <= n; k++)
+    {
+        g_auto(LearnTable) rows = { 0 };
+        const guint value = k > 0 ? k - 1 : REST;
+        learn_table_init(&rows, table->n_columns);
+        if (value == REST || counts[value] >= LEAST_OWN * N_BLURS)
+            pick_rows(table, (gsize)column, counts, value, &rows);
+        good = fit_part(model, &rows, value, options, gains, error);
+    }
+    return good;
+}
+
+/* Of several machines each case has some rows, whose machines are blurred each by itself. */
+static void fill_idle(const IfmLatencyModel *model, const LearnCases *cases, const gboolean *use, gint64 seed,
+                      LearnTable *table)
+{
+    g_autoptr(GRand) random = g_rand_new_with_seed((guint32)seed);
+    const gboolean several = model->machines->len > 0;
     float row[LEARN_MAX_FEATURES];
-    double gains[LEARN_MAX_FEATURES];
-    learn_table_init(&table, model->features->len);
-    draw(cases, use, most, options->seed);
     for (guint i = 0; i < cases->cases->len; i++)
     {
         const LearnCase *one = learn_case(cases, i);
         if (!use[i] || one->loaded)
             continue;
         fill(model, one, row);
-        append_row(&table, row, log(one->target_ns / learn_roofline_ns(model, &one->sample)));
+        for (guint k = 0; k < (several ? N_BLURS : 1); k++)
+        {
+            if (several)
+                learn_blur_machine(model, &one->sample, random, row);
+            append_row(table, row, log(one->target_ns / learn_roofline_ns(model, &one->sample)));
+        }
     }
-    const LearnTask task = model->machines->len > 0 ? LEARN_MACHINES : LEARN_IDLE;
+}
+
+/* @most: cases */
+static gboolean fit_idle(IfmLatencyModel *model, const LearnCases *cases, const gboolean *among, gsize most,
+                         const IfmLearnOptions *options, GError **error)
+{
+    g_autofree gboolean *use = g_memdup2(among, cases->cases->len * sizeof *among);
+    g_auto(LearnTable) table = { 0 };
+    double gains[LEARN_MAX_FEATURES];
+    learn_table_init(&table, model->features->len);
+    draw(cases, use, most, options->seed);
+    fill_idle(model, cases, use, options->seed, &table);
     const gboolean boosted = learn_way_tried(model, LEARN_BY_TREES, options),
                    forest = learn_way_tried(model, LEARN_BY_FOREST, options);
     learn_fit_lines(model, cases, use, learn_way_tried(model, LEARN_SMOOTH, options));
     learn_fit_places(model, cases, use);
+    const LearnTask task = model->machines->len > 0 ? LEARN_MACHINES : LEARN_IDLE;
     if ((forest && !learn_trees_train(&model->forest, &table, task, IFM_LEARN_FOREST, options, gains, error)) ||
-        (boosted && !learn_trees_train(&model->idle, &table, task, IFM_LEARN_BOOSTED, options, gains, error)))
+        (boosted && !fit_boosted(model, &table, options, gains, error)))
         return FALSE;
     set_importance(model->features, gains, 0);
     learn_choose_any(model, options);

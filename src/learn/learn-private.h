@@ -81,6 +81,8 @@ gboolean learn_trees_train(LearnTrees *trees, const LearnTable *table, LearnTask
 /* learn_trees_from_xgboost: of a model as XGBoost writes it. */
 gboolean learn_trees_from_xgboost(LearnTrees *trees, const json_t *model, gsize n_features, double *gains, GError **error);
 void learn_trees_clear(LearnTrees *trees);
+/* learn_trees_graft: From then on @own predicts what has @value, an integer, in a feature. Both have as many trees. */
+void learn_trees_graft(LearnTrees *trees, const LearnTrees *own, gsize feature, guint value);
 /* learn_trees_at: @row: [n_features] what the trees see of a kernel */
 double learn_trees_at(const LearnTrees *trees, const float *row);
 /* learn_trees_to_json: (transfer full)    learn_trees_from_json: checks all of it. */
@@ -113,11 +115,11 @@ static inline const LearnMachine *learn_machine(const GPtrArray *machines, guint
     return machines->pdata[i];
 }
 /* LEARN_MACHINE_PREFIX: of features of the machine alone.    learn_machine_features: names of what the trees of several
- * machines see besides, NULL-terminated. learn_fill_machine: @row: (out) of these    learn_machine_roofline_ns: without
- * what a kernel costs at least */
+ * machines see besides, NULL-terminated. learn_fill_machine: @operator_number: its place among those of the model
+ * @row: (out) of these    learn_machine_roofline_ns: without what a kernel costs at least */
 #define LEARN_MACHINE_PREFIX "machine_"
 extern const char *const learn_machine_features[];
-void learn_fill_machine(const IfmMachineFeatures *place, const IfmKernelSample *sample, float *row);
+void learn_fill_machine(const IfmMachineFeatures *place, const IfmKernelSample *sample, double operator_number, float *row);
 double learn_machine_roofline_ns(const IfmMachineFeatures *place, const IfmKernelSample *sample);
 
 /* --- speed -------------------------------------------------------------------------------------------------------------
@@ -314,6 +316,11 @@ struct IfmLatencyModel
     IfmMachine place; /* that is predicted for, where it was learnt on several; its name is NULL where none is set */
 };
 
+/* learn_operator_column: of the operator's number among the features; -1: the model is of one machine and has none
+ * learn_blur_machine: Of a row that is trained on, changes the machine's own numbers by some 10 % at random: machines are
+ * few, and trees would tell each from the others by any number, however near. @row: (inout) as learn_fill_row() has it */
+gssize learn_operator_column(const IfmLatencyModel *model);
+void learn_blur_machine(const IfmLatencyModel *model, const IfmKernelSample *sample, GRand *random, float *row);
 /* learn_model_alloc: (transfer full) without trees. */
 IfmLatencyModel *learn_model_alloc(void);
 void learn_model_release(IfmLatencyModel *model); /* all but its trees, and itself */

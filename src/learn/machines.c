@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include <base/base.h>
+#include <base/statistics.h>
 
 #include "learn-private.h"
 
@@ -187,24 +188,34 @@ const char *const learn_machine_features[] = {
     "waves_64x64",
     "waves_128x64",
     "waves_128x128",
-    "excess_64x64",
-    "excess_128x128",
+    "waves_256x128",
+    "tail_64x64",
+    "tail_128x64",
+    "tail_128x128",
+    "tail_256x128",
+    "padding_64x64",
+    "padding_128x64",
+    "padding_128x128",
+    "padding_256x128",
     "outputs_a_core",
+    "operator",
     "machine_balance",
     "machine_cores",
-    "machine_flop_per_s",
-    "machine_bytes_per_s",
-    "machine_cache_bytes",
+    "machine_flop_per_s_a_core",
+    "machine_bytes_per_s_a_core",
     NULL,
 };
 #define N_MACHINE (G_N_ELEMENTS(learn_machine_features) - 1)
+/* Standard deviation of the logarithm of a number of a machine; chosen, too, by leaving out one machine at a time. */
+#define BLUR 0.1
 
 /* Tile: of the output of a matrix product, one core computes it. */
 typedef struct
 {
     double rows, columns;
 } Tile;
-static const Tile tiles[] = { { 64, 64 }, { 128, 64 }, { 128, 128 } };
+static const Tile tiles[] = { { 64, 64 }, { 128, 64 }, { 128, 128 }, { 256, 128 } };
+#define N_TILES G_N_ELEMENTS(tiles)
 
 static double known(double value)
 {
@@ -217,28 +228,30 @@ double learn_machine_roofline_ns(const IfmMachineFeatures *place, const IfmKerne
 }
 
 /* Waves: how often all cores compute a tile each until the product is done. NaN: no product
- * Returns: of the time of whole waves and whole tiles, over that of the product alone: at least 1. */
-static double count_waves(const IfmKernelSample *sample, double cores, const Tile *tile, double *waves)
+ * @tail: whole waves over these    @padding: whole tiles over the output; both at least 1 */
+static void count_waves(const IfmKernelSample *sample, double cores, const Tile *tile, double *waves, double *tail,
+                        double *padding)
 {
     const IfmKernelFeatures *shape = &sample->features;
     const double work = 2 * shape->m * shape->k * shape->n;
-    *waves = (double)NAN;
+    *waves = *tail = *padding = (double)NAN;
     if (!(work > 0))
-        return (double)NAN;
+        return;
     const double products = fmax(round(known(sample->flop) / work), 1);
-    const double n = products * ceil(shape->m / tile->rows) * ceil(shape->n / tile->columns);
-    *waves = n / cores;
-    return ceil(*waves) * cores * tile->rows * tile->columns / (products * shape->m * shape->n);
+    const double n = ceil(shape->m / tile->rows) * ceil(shape->n / tile->columns);
+    *waves = products * n / cores;
+    *tail = ceil(*waves) / *waves;
+    *padding = n * tile->rows * tile->columns / (shape->m * shape->n);
 }
 
 /* In the order of learn_machine_features. */
-void learn_fill_machine(const IfmMachineFeatures *place, const IfmKernelSample *sample, float *row)
+void learn_fill_machine(const IfmMachineFeatures *place, const IfmKernelSample *sample, double operator_number, float *row)
 {
     const double compute_ns = 1e9 * known(sample->flop) / place->flop_per_s;
     const double memory_ns = 1e9 * learn_bytes(sample) / place->bytes_per_s;
-    double waves[G_N_ELEMENTS(tiles)], excess[G_N_ELEMENTS(tiles)];
-    for (gsize i = 0; i < G_N_ELEMENTS(tiles); i++)
-        excess[i] = count_waves(sample, place->cores, &tiles[i], &waves[i]);
+    double waves[N_TILES], tails[N_TILES], paddings[N_TILES];
+    for (gsize i = 0; i < N_TILES; i++)
+        count_waves(sample, place->cores, &tiles[i], &waves[i], &tails[i], &paddings[i]);
     const double all[N_MACHINE] = {
         compute_ns,
         memory_ns,
@@ -247,17 +260,49 @@ void learn_fill_machine(const IfmMachineFeatures *place, const IfmKernelSample *
         waves[0],
         waves[1],
         waves[2],
-        excess[0],
-        excess[2],
+        waves[3],
+        tails[0],
+        tails[1],
+        tails[2],
+        tails[3],
+        paddings[0],
+        paddings[1],
+        paddings[2],
+        paddings[3],
         known(sample->output_bytes) / place->cores,
+        operator_number,
         place->flop_per_s / place->bytes_per_s,
         place->cores,
-        place->flop_per_s,
-        place->bytes_per_s,
-        place->cache_bytes,
+        place->flop_per_s / place->cores,
+        place->bytes_per_s / place->cores,
     };
     for (gsize i = 0; i < N_MACHINE; i++)
         row[i] = (float)all[i];
+}
+
+gssize learn_operator_column(const IfmLatencyModel *model)
+{
+    gssize column = 0;
+    while (learn_base_features[column] != NULL)
+        column++;
+    for (gsize i = 0; model->machines->len > 0 && learn_machine_features[i] != NULL; i++, column++)
+        if (g_str_equal(learn_machine_features[i], "operator"))
+            return column;
+    return -1;
+}
+
+void learn_blur_machine(const IfmLatencyModel *model, const IfmKernelSample *sample, GRand *random, float *row)
+{
+    const gsize first = g_strv_length((GStrv)learn_base_features);
+    IfmMachineFeatures blurred = *learn_place(model, sample);
+    double *numbers[] = { &blurred.flop_per_s, &blurred.bytes_per_s, &blurred.cores };
+    float other[N_MACHINE];
+    for (gsize i = 0; i < G_N_ELEMENTS(numbers); i++)
+        *numbers[i] *= exp(BLUR * ifm_normal_deviate(random));
+    learn_fill_machine(&blurred, sample, (double)NAN, other);
+    for (gsize i = 0; i < N_MACHINE; i++)
+        if (g_str_has_prefix(learn_machine_features[i], LEARN_MACHINE_PREFIX))
+            row[first + i] = other[i];
 }
 
 /* --- that which is predicted for ----------------------------------------------------------------------------------------

@@ -37,6 +37,51 @@ static void trees_init(LearnTrees *trees, gsize n_features, double intercept)
                            .intercept = intercept };
 }
 
+/* --- grafting -----------------------------------------------------------------------------------------------------------
+ */
+
+/* @i: of the trees    Returns: number of its nodes, whose leaves get @share more    @first: place that its root has in the
+ * new tree */
+static guint32 copy_nodes(GArray *nodes, const LearnTrees *trees, guint i, guint32 first, double share)
+{
+    const guint32 start = g_array_index(trees->starts, guint32, i);
+    const guint32 end = i + 1 < trees->starts->len ? g_array_index(trees->starts, guint32, i + 1) : trees->nodes->len;
+    for (guint32 k = start; k < end; k++)
+    {
+        LearnNode node = g_array_index(trees->nodes, LearnNode, k);
+        if (node.children[0] == 0)
+            node.value = (float)((double)node.value + share);
+        else
+            for (gsize side = 0; side < 2; side++)
+                node.children[side] += first;
+        g_array_append_val(nodes, node);
+    }
+    return end - start;
+}
+
+/* Each tree begins with two nodes: below the value, and above it, go to the tree that there was. */
+void learn_trees_graft(LearnTrees *trees, const LearnTrees *own, gsize feature, guint value)
+{
+    const double share = (own->intercept - trees->intercept) / MAX(own->starts->len, 1);
+    LearnTrees grafted;
+    trees_init(&grafted, trees->n_features, trees->intercept);
+    g_assert(own->starts->len == trees->starts->len);
+    for (guint i = 0; i < trees->starts->len; i++)
+    {
+        const guint32 start = grafted.nodes->len;
+        LearnNode roots[2] = { { { 0, 1 }, (float)value, (guint16)feature, 1 },
+                               { { 2, 0 }, (float)value + 1, (guint16)feature, 1 } };
+        g_array_append_val(grafted.starts, start);
+        g_array_append_vals(grafted.nodes, roots, 2);
+        const guint32 other = 2 + copy_nodes(grafted.nodes, own, i, 2, share);
+        copy_nodes(grafted.nodes, trees, i, other, 0);
+        g_array_index(grafted.nodes, LearnNode, start).children[0] = other;
+        g_array_index(grafted.nodes, LearnNode, start + 1).children[1] = other;
+    }
+    learn_trees_clear(trees);
+    *trees = grafted;
+}
+
 /* --- walking ------------------------------------------------------------------------------------------------------------
  */
 

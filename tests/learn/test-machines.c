@@ -168,6 +168,82 @@ static void test_unseen(void)
     g_assert_cmpstr(outside, ==, "flop_per_s 5e+12, learnt from 5e+10 to 8e+11");
 }
 
+/* What trees say of the last of two machines, after 2,000 rows of them by turns: 0 of the first, 1 of the last. */
+static double at_last(const IfmMachine *const *two)
+{
+    g_autoptr(GError) error = NULL;
+    g_autoptr(GRand) random = g_rand_new_with_seed(7);
+    g_autoptr(IfmLatencyModel) model = learn_model_alloc();
+    g_auto(LearnTable) table = { 0 };
+    const gsize n_base = g_strv_length((GStrv)learn_base_features);
+    const IfmLearnOptions options = law_options();
+    IfmKernelSample sample;
+    float row[LEARN_MAX_FEATURES];
+    ifm_kernel_sample_init(&sample);
+    for (guint i = 0; i < 2; i++)
+    {
+        LearnMachine *machine = g_new0(LearnMachine, 1);
+        *machine = (LearnMachine){ { g_strdup(two[i]->name), two[i]->features }, (double)NAN };
+        g_ptr_array_add(model->machines, machine);
+    }
+    learn_table_init(&table, n_base + g_strv_length((GStrv)learn_machine_features));
+    for (gsize k = 0; k < table.n_columns; k++)
+        row[k] = NAN;
+    for (guint i = 0; i < 2000; i++)
+    {
+        const float y = (float)(i % 2);
+        sample.place = two[i % 2]->features;
+        learn_blur_machine(model, &sample, random, row);
+        g_array_append_vals(table.x, row, (guint)table.n_columns);
+        g_array_append_val(table.y, y);
+    }
+    g_assert_true(learn_trees_train(&model->idle, &table, LEARN_MACHINES, IFM_LEARN_BOOSTED, &options, NULL, &error));
+    learn_fill_machine(&sample.place, &sample, (double)NAN, row + n_base);
+    return learn_trees_at(&model->idle, row);
+}
+
+/* Trees tell machines apart by numbers that differ, not by such as are nearly the same. */
+static void test_near(void)
+{
+    IfmMachine near = law_machines[1];
+    near.features.flop_per_s *= 1.02;
+    near.features.cores *= 1.01;
+    g_assert_cmpfloat(at_last((const IfmMachine *const[]){ &law_machines[1], &law_machines[3] }), >, 0.95);
+    g_assert_cmpfloat(at_last((const IfmMachine *const[]){ &law_machines[1], &near }), <, 0.8);
+}
+
+/* What has one value of a feature is predicted by trees of its own, all else as before. */
+static void test_graft(void)
+{
+    g_autoptr(GError) error = NULL;
+    g_autoptr(GRand) random = g_rand_new_with_seed(3);
+    const IfmLearnOptions options = law_options();
+    LearnTrees trees[2] = { 0 };
+    for (gsize k = 0; k < 2; k++)
+    {
+        g_auto(LearnTable) table = { 0 };
+        learn_table_init(&table, 2);
+        for (guint i = 0; i < 300; i++)
+        {
+            const float row[] = { (float)(k == 1 ? 1 : 2 * (i % 2)), (float)g_rand_double(random) };
+            const float y = k == 1 ? 3 - row[1] : row[0] + row[1];
+            g_array_append_vals(table.x, row, 2);
+            g_array_append_val(table.y, y);
+        }
+        g_assert_true(learn_trees_train(&trees[k], &table, LEARN_MACHINES, IFM_LEARN_BOOSTED, &options, NULL, &error));
+        g_assert_no_error(error);
+    }
+    const float rows[][2] = { { 0, 0.2f }, { 1, 0.2f }, { 2, 0.2f }, { 1, 0.9f }, { NAN, 0.5f } };
+    double before[G_N_ELEMENTS(rows)];
+    for (gsize i = 0; i < G_N_ELEMENTS(rows); i++)
+        before[i] = learn_trees_at(&trees[rows[i][0] == 1], rows[i]);
+    learn_trees_graft(&trees[0], &trees[1], 0, 1);
+    for (gsize i = 0; i < G_N_ELEMENTS(rows); i++)
+        g_assert_cmpfloat(fabs(learn_trees_at(&trees[0], rows[i]) - before[i]), <, 1e-4);
+    learn_trees_clear(&trees[0]);
+    learn_trees_clear(&trees[1]);
+}
+
 /* A machine in a file is the machine in memory. */
 static void test_round_trip(void)
 {
@@ -335,6 +411,8 @@ int main(int argc, char **argv)
     g_test_init(&argc, &argv, NULL);
     g_test_add_func("/machines/description", test_description);
     g_test_add_func("/machines/unseen", test_unseen);
+    g_test_add_func("/machines/near", test_near);
+    g_test_add_func("/machines/graft", test_graft);
     g_test_add_func("/machines/round-trip", test_round_trip);
     g_test_add_func("/machines/evaluation", test_evaluation);
     g_test_add_func("/machines/mixed", test_mixed);
