@@ -333,6 +333,21 @@ G_DEFINE_AUTOPTR_CLEANUP_FUNC(IfmLatencySum, ifm_latency_sum_free)
 void ifm_latency_sum_add(IfmLatencySum *sum, const char *operator_name, const IfmPredictedLatency *predicted, double times);
 double ifm_latency_sum_end(const IfmLatencySum *sum, double *low_ns, double *high_ns);
 
+/** IfmWholeTime: a model as it was measured, and the latencies of its kernels alone. */
+typedef struct
+{
+    double measured_ns, kernels_ns;
+    gsize n_kernels;
+} IfmWholeTime;
+
+/**
+ * ifm_node_overhead: What a node costs beside its kernel, ns: by which sums over kernels are off least. In a ring of copies
+ * a node has what it runs and what it reads of its own at hand, in a model it follows others.
+ * Equals: the o of 0 to 2 us with the least sum over all models of |kernels_ns + o n_kernels - measured_ns| / measured_ns
+ * @models: [n]    Returns: 0 of none
+ */
+double ifm_node_overhead(const IfmWholeTime *models, gsize n);
+
 /** IfmPredictedKernel: @record: borrowed    @moves: it only gives data another shape, and costs a node's overhead alone */
 typedef struct
 {

@@ -1,6 +1,7 @@
 /* The latency of a whole model from its kernels. */
 #include <math.h>
 #include <sched.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include <base/fields.h>
@@ -64,6 +65,41 @@ double ifm_latency_sum_end(const IfmLatencySum *sum, double *low_ns, double *hig
     *low_ns = MAX(sum->latency_ns - sqrt(low), 0);
     *high_ns = sum->latency_ns + sqrt(high);
     return sum->latency_ns;
+}
+
+/* --- what a node costs --------------------------------------------------------------------------------------------------
+ */
+
+#define MAX_OVERHEAD_NS 2000 /* bounds what errors of the kernels can add to it */
+
+/* Lack: of one model a node, and how much it counts. */
+typedef struct
+{
+    double ns, weight;
+} Lack;
+
+static int compare_lacks(const void *a, const void *b)
+{
+    const double x = ((const Lack *)a)->ns, y = ((const Lack *)b)->ns;
+    return (x > y) - (x < y);
+}
+
+/* The least sum of absolute relative errors is at the weighted median. */
+double ifm_node_overhead(const IfmWholeTime *models, gsize n)
+{
+    g_autofree Lack *lacks = g_new(Lack, n + 1);
+    double all = 0, until = 0;
+    for (gsize i = 0; i < n; i++)
+    {
+        const double nodes = (double)MAX(models[i].n_kernels, 1);
+        lacks[i] = (Lack){ (models[i].measured_ns - models[i].kernels_ns) / nodes, nodes / models[i].measured_ns };
+        all += lacks[i].weight;
+    }
+    qsort(lacks, n, sizeof *lacks, compare_lacks);
+    for (gsize i = 0; i < n; i++)
+        if ((until += lacks[i].weight) >= all / 2)
+            return CLAMP(lacks[i].ns, 0, MAX_OVERHEAD_NS);
+    return 0;
 }
 
 /* --- a model ------------------------------------------------------------------------------------------------------------

@@ -3,7 +3,6 @@
 #include <string.h>
 
 #include <base/fields.h>
-#include <base/statistics.h>
 #include <learn/learn.h>
 
 #include "kind-kernels.h"
@@ -81,14 +80,10 @@ static GArray *list_whole(const IfmStudyTables *points)
 /* --- predictions --------------------------------------------------------------------------------------------------------
  */
 
-/* A ring has a node for each copy, so that what a node costs is in a kernel's time. What is left, as for kernels that only
- * move data, is small: this bounds what errors of the kernels can add to it. */
-#define MAX_OVERHEAD_NS 2000
-
-/* What a node costs beside its kernel: the median over all held-out models but one of what their sums lack, a node. */
+/* By all held-out models but one. */
 static double overhead_without(const IfmKernelsOutcome *outcome, const GArray *whole, gssize without)
 {
-    g_autoptr(GArray) all = g_array_new(FALSE, FALSE, sizeof(double));
+    g_autoptr(GArray) all = g_array_new(FALSE, FALSE, sizeof(IfmWholeTime));
     for (guint i = 0; i < whole->len; i++)
     {
         const Whole *one = &g_array_index(whole, Whole, i);
@@ -96,12 +91,11 @@ static double overhead_without(const IfmKernelsOutcome *outcome, const GArray *w
             continue;
         const IfmKernelRecords *records = outcome->records->pdata[one->model];
         g_autoptr(IfmModelPrediction) prediction = ifm_model_predict(outcome->model, records, (int)one->is.threads, NULL);
-        const double lacking = (one->is.measured_ns - (prediction->latency_ns - prediction->overhead_ns)) /
-                               (double)MAX(records->kernels->len, 1);
-        g_array_append_val(all, lacking);
+        const IfmWholeTime time = { one->is.measured_ns, prediction->latency_ns - prediction->overhead_ns,
+                                    records->kernels->len };
+        g_array_append_val(all, time);
     }
-    ifm_sort_doubles((double *)(void *)all->data, all->len);
-    return all->len > 0 ? CLAMP(g_array_index(all, double, all->len / 2), 0, MAX_OVERHEAD_NS) : 0;
+    return ifm_node_overhead((const IfmWholeTime *)(const void *)all->data, all->len);
 }
 
 static void add_verdict(IfmKernelsOutcome *outcome, const GArray *whole, const Whole *one)

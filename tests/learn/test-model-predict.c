@@ -347,6 +347,18 @@ static void test_why(void)
     }
 }
 
+/* Relative errors count, so that the overhead of small models outweighs what large ones lack of their memory; it is never
+ * negative, nor large. */
+static void test_node_overhead(void)
+{
+    const IfmWholeTime some[] = { { 1000e3, 900e3, 100 }, { 900e3, 800e3, 100 }, { 100000e3, 60000e3, 10 } },
+                       below[] = { { 900e3, 1000e3, 100 } }, above[] = { { 2000e3, 1000e3, 100 } };
+    g_assert_cmpfloat(ifm_node_overhead(NULL, 0), ==, 0);
+    g_assert_cmpfloat_with_epsilon(ifm_node_overhead(some, 3), 1000, 1e-9);
+    g_assert_cmpfloat(ifm_node_overhead(below, 1), ==, 0);
+    g_assert_cmpfloat(ifm_node_overhead(above, 1), ==, 2000);
+}
+
 int main(int argc, char **argv)
 {
     g_test_init(&argc, &argv, NULL);
@@ -359,5 +371,6 @@ int main(int argc, char **argv)
     g_test_add_func("/model-predict/beside", test_beside);
     g_test_add_func("/model-predict/outside", test_outside);
     g_test_add_func("/model-predict/why", test_why);
+    g_test_add_func("/model-predict/node-overhead", test_node_overhead);
     return g_test_run();
 }
