@@ -218,6 +218,25 @@ static Pair best_pair(const LearnCases *cases, const GArray *members, gboolean f
     return best;
 }
 
+static void set_ways(IfmOperatorChoice *choice, const Pair *near, const Pair *far)
+{
+    choice->first = near->first;
+    choice->second = near->second;
+    choice->far_first = far->first;
+    choice->far_second = far->second;
+}
+
+static double error_of_choice(const LearnCases *cases, const GArray *near, const GArray *far,
+                              const IfmOperatorChoice *choice)
+{
+    double sum = 0;
+    if (near->len > 0)
+        sum += near->len * error_of(cases, near, choice->first, choice->second);
+    if (far->len > 0)
+        sum += far->len * error_of(cases, far, choice->far_first, choice->far_second);
+    return sum / (near->len + far->len);
+}
+
 /* @any: what is best of all that are far, where the group has too few; infinite error: there are too few of all */
 static void choose_best(IfmOperatorChoice *choice, const LearnCases *cases, const GArray *members, const Pair *any)
 {
@@ -226,20 +245,21 @@ static void choose_best(IfmOperatorChoice *choice, const LearnCases *cases, cons
                own = far->len >= LEAST_CASES ? best_pair(cases, far, TRUE) : *any;
     if (!isfinite(best.error))
         return;
-    choice->first = choice->far_first = best.first;
-    choice->second = choice->far_second = best.second;
-    if (isfinite(own.error))
+    set_ways(choice, &best, isfinite(own.error) ? &own : &best);
+    choice->mape = error_of_choice(cases, near, far, choice);
+    /* what is best of all that are far need not be that of this group */
+    for (int way = 0; way <= LEARN_LINEAR; way++)
     {
-        choice->far_first = own.first;
-        choice->far_second = own.second;
+        const Pair baseline = { way, way, error_of(cases, members, way, way) };
+        if (!(baseline.error < choice->mape))
+            continue;
+        set_ways(choice, &baseline, &baseline);
+        choice->mape = baseline.error;
     }
     choice->n = 0;
     for (guint i = 0; i < members->len; i++)
         choice->n += is_first(members, i);
     const double linear = error_of(cases, members, LEARN_LINEAR, LEARN_LINEAR);
-    choice->mape = ((near->len > 0 ? near->len * error_of(cases, near, choice->first, choice->second) : 0) +
-                    (far->len > 0 ? far->len * error_of(cases, far, choice->far_first, choice->far_second) : 0)) /
-                   members->len;
     choice->linear = isfinite(linear) ? linear : (double)NAN;
 }
 

@@ -33,8 +33,14 @@ gboolean learn_is_depthwise(const IfmKernelSample *sample)
 
 double learn_held(const IfmKernelSample *sample)
 {
-    const double most = (double)IFM_KERNEL_RING_MOST_BYTES;
-    return sample->working_set_bytes > 0 ? fmin(sample->working_set_bytes, most) : most;
+    return sample->working_set_bytes > 0 ? fmin(sample->working_set_bytes, (double)IFM_KERNEL_RING_MOST_BYTES)
+                                         : (double)NAN;
+}
+
+/* What is around a kernel that is not known is taken for what no cache holds, as the ring of such a kernel is. */
+static gboolean is_cold(const IfmKernelSample *sample, double cache_bytes)
+{
+    return sample->working_set_bytes > 0 ? sample->working_set_bytes > cache_bytes : cache_bytes > 0;
 }
 
 double learn_flop(const IfmKernelSample *sample)
@@ -52,25 +58,34 @@ double learn_flop(const IfmKernelSample *sample)
 double learn_traffic(const IfmLatencyModel *model, const IfmKernelSample *sample)
 {
     const double weights = isfinite(sample->weight_bytes) ? sample->weight_bytes : 0;
-    return learn_bytes(sample) + (learn_held(sample) > model->cache_bytes ? (model->cold - 1) * weights : 0);
+    return learn_bytes(sample) + (is_cold(sample, model->cache_bytes) ? (model->cold - 1) * weights : 0);
 }
 
-/* By kernels that read weights above all, more than the first caches hold: the rate in models that the last one holds over
- * that in others. */
+/* By kernels of one number of threads that read weights above all, more than the first caches hold: the rate in models that
+ * the last one holds over that in others. */
 static void find_cold(IfmLatencyModel *model, const LearnCases *cases, const gboolean *use)
 {
     const guint n = cases->cases->len;
     g_autofree double *rates[] = { g_new(double, n + 1), g_new(double, n + 1) };
     gsize n_of[2] = { 0 };
-    for (guint i = 0; i < n; i++)
+    double threads = (double)NAN;
+    for (guint i = 0; model->machines->len == 0 && i < n; i++)
     {
         const LearnCase *one = learn_case(cases, i);
         if (!use[i] || one->loaded || !(one->sample.cache_bytes > 0))
             continue;
-        model->cache_bytes = one->sample.cache_bytes;
-        const gboolean is_cold = learn_held(&one->sample) > model->cache_bytes;
+        if (isnan(model->cache_bytes))
+        {
+            model->cache_bytes = one->sample.cache_bytes;
+            threads = one->sample.threads;
+        }
+        /* a ring of much work holds less than its model */
+        const gboolean cold = is_cold(&one->sample, model->cache_bytes);
+        if (one->sample.cache_bytes != model->cache_bytes || one->sample.threads != threads ||
+            (one->sample.ring_bytes > 0 && cold != (one->sample.ring_bytes > model->cache_bytes)))
+            continue;
         if (one->sample.weight_bytes > fmax(BYTES_LEAST, learn_bytes(&one->sample) / 2))
-            rates[is_cold][n_of[is_cold]++] = learn_bytes(&one->sample) / one->target_ns;
+            rates[cold][n_of[cold]++] = learn_bytes(&one->sample) / one->target_ns;
     }
     if (n_of[0] >= BYTES_LEAST_CASES && n_of[1] >= BYTES_LEAST_CASES)
         model->cold =

@@ -170,7 +170,7 @@ static gboolean fit_idle(IfmLatencyModel *model, const LearnCases *cases, const 
     const gboolean boosted = learn_way_tried(model, LEARN_BY_TREES, options),
                    forest = learn_way_tried(model, LEARN_BY_FOREST, options);
     learn_fit_lines(model, cases, use, learn_way_tried(model, LEARN_SMOOTH, options));
-    learn_fit_places(model, cases, use);
+    learn_fit_places(model, cases, among); /* of all operators that are known */
     const LearnTask task = model->machines->len > 0 ? LEARN_MACHINES : LEARN_IDLE;
     if ((forest && !learn_trees_train(&model->forest, &table, task, IFM_LEARN_FOREST, options, gains, error)) ||
         (boosted && !fit_boosted(model, &table, options, gains, error)))
@@ -423,7 +423,7 @@ static void predict_idle(const IfmLatencyModel *fold, const LearnCase *one, cons
 }
 
 /* Each operator in turn is predicted by the roofline as the others have it. Returns: what IFM_LEARN_COVERAGE of the
- * operators keep to with that share of their kernels, another one, too; of few all. */
+ * operators keep to with that share of their kernels, and so the next with that probability; of few the largest. */
 static double unknown_quantile(const IfmLatencyModel *model, const LearnCases *cases, const gboolean *use)
 {
     const guint n_cases = cases->cases->len;

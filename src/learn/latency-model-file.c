@@ -98,6 +98,7 @@ static const IfmRecordField line_fields[] = {
 
 static const IfmRecordField place_fields[] = {
     { IFM_RECORD(TEXT, LearnPlaces, name) },
+    { IFM_RECORD(INT64, LearnPlaces, n) },
     { IFM_RECORD(SERIES, LearnPlaces, x) },
     { NULL },
 };

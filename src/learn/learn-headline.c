@@ -42,8 +42,9 @@ static void check_prediction(IfmDocument *document, const IfmPredictReport *repo
                        known < LITTLE_KNOWN   ? IFM_TRUST_BAD
                        : known < MOSTLY_KNOWN ? IFM_TRUST_CARE
                                               : IFM_TRUST_GOOD,
-                       "%s of the time of %s is of operators and sizes that were learnt; %zu of %u kernels are not", share,
-                       report->records->model, report->prediction->n_unknown, report->prediction->kernels->len);
+                       "%s%s of the time of %s is of operators and sizes that were learnt; %zu of %u kernels are not",
+                       report->prediction->n_unknown > 0 ? "at least " : "", share, report->records->model,
+                       report->prediction->n_unknown, report->prediction->kernels->len);
     if (report->prediction->high_ns > WIDE * report->prediction->low_ns)
         ifm_document_check(document, IFM_TRUST_BAD, "the interval of %s is from %s: what was learnt does not tell its time",
                            report->records->model, range);

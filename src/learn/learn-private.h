@@ -277,11 +277,15 @@ typedef struct
 } LearnLine;
 
 /* LEARN_N_PLACES: sizes that make the place of a kernel; a doubling of one counts as much as that of another
- * LearnPlaces: where kernels of an operator are that were learnt from. @x: gint64 [n x LEARN_N_PLACES], in 64ths */
+ * LearnPlaces: where kernels of an operator are that were learnt from. @n: how many they were    @x: gint64 [n, at most
+ * LEARN_MOST_PLACES x LEARN_N_PLACES], in 64ths; -1: unknown */
 #define LEARN_N_PLACES 21
+#define LEARN_N_SIZES 20 /* those of the kernel itself come first; then what is around it */
+#define LEARN_MOST_PLACES 240
 typedef struct
 {
     char *name;
+    gint64 n;
     GArray *x;
 } LearnPlaces;
 
@@ -390,11 +394,11 @@ double learn_choice_ns(const IfmLatencyModel *model, const IfmOperatorChoice *ch
 gboolean learn_choices_check(const IfmLatencyModel *model, const char *where, GError **error);
 void learn_choices_trim(IfmLatencyModel *model);
 
-/* learn_fill_place: @place: (out) [LEARN_N_PLACES]    learn_fit_places: of the cases without load of @use
+/* learn_fill_place: @place: (out) the first @n    learn_fit_places: of the cases without load of @use
  * learn_distance: of a sample from the nearest kernel of an operator that was learnt from; 0 where no places are kept
  * learn_relative: the operator that was learnt from most kernels of those that begin alike: "Conv_Relu" for "Conv_Clip";
  * NULL: none does    learn_places_check: FALSE with IFM_ERROR_INVALID */
-void learn_fill_place(const IfmKernelSample *sample, double *place);
+void learn_fill_place(const IfmKernelSample *sample, double *place, gsize n);
 void learn_fit_places(IfmLatencyModel *model, const LearnCases *cases, const gboolean *use);
 double learn_distance(const IfmLatencyModel *model, const char *op_type, const IfmKernelSample *sample);
 const char *learn_relative(const IfmLatencyModel *model, const char *op_type);
@@ -422,7 +426,7 @@ double learn_bytes(const IfmKernelSample *sample);
  * known */
 IfmKernelSample learn_sample_of(const IfmKernelRecord *record, int threads, double working_set_bytes);
 /* learn_traffic: bytes; weights that come from behind the last-level cache count as many as take as long from it
- * learn_held: what the ring or the model holds around a kernel, bytes; where it is not known, as much as a ring may */
+ * learn_held: what the model holds around a kernel, bytes, at most as much as a ring may; NaN: it is not known */
 double learn_traffic(const IfmLatencyModel *model, const IfmKernelSample *sample);
 double learn_held(const IfmKernelSample *sample);
 double learn_flop(const IfmKernelSample *sample);

@@ -225,8 +225,10 @@ static void predict_loaded(const IfmLatencyModel *model, const IfmLoadState *loa
     set_interval(predicted, half * (predicted->in_range ? 1 : OUTSIDE_FACTOR));
 }
 
-/* Of an operator that is not known: as one that begins alike, or by the roofline. */
-static double unknown_ns(const IfmLatencyModel *model, const IfmKernelSample *kernel, double roofline_ns, const float *row)
+/* Of an operator that is not known: as one that begins alike, or by the roofline. @far: (out) from what was learnt of that
+ */
+static double unknown_ns(const IfmLatencyModel *model, const IfmKernelSample *kernel, double roofline_ns, const float *row,
+                         gboolean *far)
 {
     const char *relative = learn_relative(model, kernel->op_type);
     const IfmOperatorChoice *choice = relative != NULL ? learn_choice(model, relative) : NULL;
@@ -234,7 +236,7 @@ static double unknown_ns(const IfmLatencyModel *model, const IfmKernelSample *ke
     if (choice == NULL)
         return roofline_ns * learn_scale(model, kernel->op_type);
     as.op_type = relative;
-    return learn_choice_ns(model, choice, &as, roofline_ns, row, NULL);
+    return learn_choice_ns(model, choice, &as, roofline_ns, row, far);
 }
 
 /* @row: (out) what the trees see    Returns: half of the interval, in the logarithm */
@@ -244,6 +246,7 @@ static double predict_idle(const IfmLatencyModel *model, const IfmKernelSample *
     const LearnQuantiles *quantiles = &model->quantiles;
     const IfmOperatorChoice *choice = learn_choice(model, kernel->op_type);
     double half = 0;
+    gboolean far = FALSE;
     *predicted = (IfmPredictedLatency){ .roofline_ns = learn_roofline_ns(model, kernel), .load_learned = TRUE };
     learn_fill_row(model, kernel, predicted->roofline_ns, row);
     predicted->known = learn_knows(model, kernel->op_type);
@@ -252,14 +255,13 @@ static double predict_idle(const IfmLatencyModel *model, const IfmKernelSample *
         predicted->idle_ns = load->idle_ns;
     else if (predicted->known && choice != NULL)
     {
-        gboolean far;
         predicted->idle_ns = learn_choice_ns(model, choice, kernel, predicted->roofline_ns, row, &far);
         half = fmax(pick(quantiles->idle, predicted->idle_ns), far ? quantiles->far : 0);
     }
     else
     {
-        predicted->idle_ns = unknown_ns(model, kernel, predicted->roofline_ns, row);
-        half = fmax(quantiles->unknown, pick(quantiles->idle, predicted->idle_ns));
+        predicted->idle_ns = unknown_ns(model, kernel, predicted->roofline_ns, row, &far);
+        half = fmax(quantiles->unknown, fmax(pick(quantiles->idle, predicted->idle_ns), far ? quantiles->far : 0));
     }
     half *= predicted->in_range ? 1 : OUTSIDE_FACTOR;
     if (model->machines->len > 0 && !(load != NULL && load->idle_ns > 0))

@@ -6,8 +6,6 @@
 
 #include "learn-private.h"
 
-/* Of each operator so many at most, evenly: a prediction looks at all of them. */
-#define MOST_PLACES 240
 #define UNIT 64.0 /* places are kept in such parts of a doubling */
 #define MOST_DOUBLINGS 100
 
@@ -16,8 +14,14 @@ static double doublings(double size)
     return size > 0 ? log2(1 + size) : 0;
 }
 
+/* Of the last size of a place alone. */
+static double doublings_if_known(double size)
+{
+    return size > 0 ? log2(1 + size) : -1 / UNIT;
+}
+
 /* What makes another program of it counts as several doublings. */
-void learn_fill_place(const IfmKernelSample *sample, double *place)
+void learn_fill_place(const IfmKernelSample *sample, double *place, gsize n)
 {
     const IfmKernelFeatures *shape = &sample->features;
     const double all[LEARN_N_PLACES] = {
@@ -36,20 +40,20 @@ void learn_fill_place(const IfmKernelSample *sample, double *place)
         doublings(learn_bytes(sample)),
         doublings(sample->weight_bytes),
         doublings(sample->threads),
-        doublings(learn_held(sample)),
         doublings(shape->inputs),
         doublings(shape->reduced),
         doublings(shape->run),
         shape->layout > 0 ? 4 * shape->layout : 0,
         4 * learn_is_depthwise(sample),
+        doublings_if_known(learn_held(sample)),
     };
-    memcpy(place, all, sizeof all);
+    memcpy(place, all, n * sizeof *all);
 }
 
 static void add_place(LearnPlaces *places, const LearnCase *one)
 {
     double place[LEARN_N_PLACES];
-    learn_fill_place(&one->sample, place);
+    learn_fill_place(&one->sample, place, LEARN_N_PLACES);
     for (gsize k = 0; k < LEARN_N_PLACES; k++)
     {
         const gint64 part = llround(UNIT * fmin(place[k], MOST_DOUBLINGS));
@@ -64,9 +68,10 @@ void learn_fit_places(IfmLatencyModel *model, const LearnCases *cases, const gbo
     {
         const gsize n = learn_list_cases(cases, use, model->operators->pdata[i], of);
         LearnPlaces *places = g_new0(LearnPlaces, 1);
-        *places = (LearnPlaces){ g_strdup(model->operators->pdata[i]), g_array_new(FALSE, FALSE, sizeof(gint64)) };
+        *places =
+            (LearnPlaces){ g_strdup(model->operators->pdata[i]), (gint64)n, g_array_new(FALSE, FALSE, sizeof(gint64)) };
         for (gsize k = 0; k < n; k++)
-            if (n <= MOST_PLACES || k * MOST_PLACES / n != (k + 1) * MOST_PLACES / n)
+            if (n <= LEARN_MOST_PLACES || k * LEARN_MOST_PLACES / n != (k + 1) * LEARN_MOST_PLACES / n)
                 add_place(places, of[k]);
         g_ptr_array_add(model->places, places);
     }
@@ -86,13 +91,14 @@ double learn_distance(const IfmLatencyModel *model, const char *op_type, const I
     if (found == NULL)
         return model->places->len > 0 ? (double)INFINITY : 0;
     const GArray *x = ((const LearnPlaces *)*found)->x;
-    learn_fill_place(sample, place);
+    learn_fill_place(sample, place, LEARN_N_PLACES);
     for (guint i = 0; i + LEARN_N_PLACES <= x->len; i += LEARN_N_PLACES)
     {
         double sum = 0;
         for (guint k = 0; k < LEARN_N_PLACES && sum < least; k++)
         {
-            const double apart = place[k] - (double)g_array_index(x, gint64, i + k) / UNIT;
+            const gint64 part = g_array_index(x, gint64, i + k);
+            const double apart = place[k] < 0 || part < 0 ? 0 : place[k] - (double)part / UNIT;
             sum += apart * apart;
         }
         least = fmin(least, sum);
@@ -108,7 +114,7 @@ const char *learn_relative(const IfmLatencyModel *model, const char *op_type)
     {
         const LearnPlaces *one = model->places->pdata[i];
         if (strncmp(one->name, op_type, length) == 0 && strchr("_", one->name[length]) != NULL &&
-            (most == NULL || one->x->len > most->x->len))
+            (most == NULL || one->n > most->n))
             most = one;
     }
     return most != NULL ? most->name : NULL;
@@ -125,9 +131,9 @@ gboolean learn_places_check(const IfmLatencyModel *model, const char *where, GEr
         if (!g_str_equal(one->name, model->operators->pdata[i]))
             return ifm_error_refuse(error, "%s.places[%u]: found \"%s\", expected \"%s\"", where, i, one->name,
                                     (const char *)model->operators->pdata[i]);
-        if (one->x->len == 0 || one->x->len % LEARN_N_PLACES != 0)
-            return ifm_error_refuse(error, "%s.places[%u].x: %u numbers, expected %d for each kernel", where, i,
-                                    one->x->len, LEARN_N_PLACES);
+        if (one->x->len == 0 || one->x->len % LEARN_N_PLACES != 0 || one->x->len / LEARN_N_PLACES > LEARN_MOST_PLACES)
+            return ifm_error_refuse(error, "%s.places[%u].x: %u numbers, expected %d for each of up to %d kernels", where,
+                                    i, one->x->len, LEARN_N_PLACES, LEARN_MOST_PLACES);
     }
     return TRUE;
 }

@@ -151,8 +151,9 @@ static void add_facts(IfmDocument *document, const IfmPredictReport *report)
     }
     ifm_document_fact(
         document, "kernels",
-        "%u, of which %zu are outside of what was learnt; %.1f %% of the time is of known operators and sizes",
-        prediction->kernels->len, prediction->n_unknown, 100 * prediction->known_ratio);
+        "%u, of which %zu are outside of what was learnt; %s%.1f %% of the time is of known operators and sizes",
+        prediction->kernels->len, prediction->n_unknown, prediction->n_unknown > 0 ? "at least " : "",
+        100 * prediction->known_ratio);
     g_autofree char *moving = moving_text(prediction);
     if (moving != NULL)
         ifm_document_fact(document, "", "that only give data another shape and cost a node's overhead alone: %s", moving);

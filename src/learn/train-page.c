@@ -226,7 +226,7 @@ static const IfmField operator_fields[] = {
     { "operator", "operator", IFM_FIELD_TEXT, CHOICE(name), IFM_FIELD_KEY | IFM_FIELD_WHOLE },
     { "n", "n", IFM_FIELD_INTEGER, CHOICE(n) },
     { "way", "by", IFM_FIELD_TEXT, IFM_MEMBER(OperatorRow, way) },
-    { "far_way", "far from them", IFM_FIELD_TEXT, IFM_MEMBER(OperatorRow, far), IFM_FIELD_HIDE_EMPTY },
+    { "far_way", "by, when far", IFM_FIELD_TEXT, IFM_MEMBER(OperatorRow, far), IFM_FIELD_HIDE_EMPTY },
     { "mape_ratio", "chosen at", IFM_FIELD_RATIO, CHOICE(mape) },
     { "linear_ratio", "its line", IFM_FIELD_RATIO, CHOICE(linear), IFM_FIELD_HIDE_EMPTY },
     { "held_out_ratio", "held out", IFM_FIELD_RATIO, IFM_MEMBER(OperatorRow, own), IFM_FIELD_HIDE_EMPTY },
@@ -265,8 +265,9 @@ static void add_operators(IfmDocument *document, const IfmLatencyModelInfo *info
             continue;
         g_autofree char *way = ifm_operator_choice_text(row.choice, FALSE),
                         *far = ifm_operator_choice_text(row.choice, TRUE);
+        const gboolean is_other = !g_str_equal(way, far);
         row.way = (char *)ifm_document_keep_text(document, way);
-        row.far = (char *)ifm_document_keep_text(document, far);
+        row.far = is_other ? (char *)ifm_document_keep_text(document, far) : NULL;
         find_errors(&row, info);
         g_array_append_val(rows, row);
     }

@@ -11,7 +11,7 @@
 #define LEAST_OPERATOR 3
 #define LEAST_PART 8
 #define LEAST_SMOOTH 12
-#define MOST_SMOOTH 240
+#define MOST_SMOOTH LEARN_MOST_PLACES
 #define LEAST_NS 1.0
 #define MOST_WEIGHT 1e12
 #define FLOP_PART "FLOP" /* of all: the line without bytes */
@@ -106,7 +106,7 @@ static LearnLine *add_line(IfmLatencyModel *model, const LearnCase *const *of, g
 /* Rest: logarithms of latencies over the line's, of some of the cases of an operator. */
 typedef struct
 {
-    double x[MOST_SMOOTH * LEARN_N_PLACES], y[MOST_SMOOTH];
+    double x[MOST_SMOOTH * LEARN_N_SIZES], y[MOST_SMOOTH];
     guint groups[MOST_SMOOTH];
     gsize n;
 } Rest;
@@ -119,7 +119,7 @@ static void fill_rest(Rest *rest, const IfmLatencyModel *model, const LearnCase 
         if (i * MOST_SMOOTH / n == (i + 1) * MOST_SMOOTH / n && n > MOST_SMOOTH)
             continue;
         const IfmKernelSample *sample = &of[i]->sample;
-        learn_fill_place(sample, rest->x + rest->n * LEARN_N_PLACES);
+        learn_fill_place(sample, rest->x + rest->n * LEARN_N_SIZES, LEARN_N_SIZES);
         rest->y[rest->n] = log(of[i]->target_ns / line_ns(model, nearest_line(model, sample, part_of(sample)), sample));
         rest->groups[rest->n++] = of[i]->configuration;
     }
@@ -138,7 +138,7 @@ static double error_of(const Rest *rest, const double *left_out)
 static IfmSmooth *fit_smooth(const Rest *rest)
 {
     static const double reaches[] = { 4, 10, 25 }, noises[] = { 0.03, 0.2, 1 };
-    const IfmSmoothPoints points = { rest->x, rest->y, rest->groups, rest->n, LEARN_N_PLACES };
+    const IfmSmoothPoints points = { rest->x, rest->y, rest->groups, rest->n, LEARN_N_SIZES };
     g_autofree double *left_out = g_new(double, rest->n);
     g_autoptr(IfmSmooth) best = NULL;
     double least = error_of(rest, NULL);
@@ -184,7 +184,7 @@ gboolean learn_lines_read(IfmLatencyModel *model, const char *where, GError **er
         LearnLine *line = model->lines->pdata[i];
         g_autofree char *place = g_strdup_printf("%s.lines[%u].points", where, i);
         if (line->points != NULL &&
-            (line->smooth = learn_smooth_from_json(line->points, place, LEARN_N_PLACES, error)) == NULL)
+            (line->smooth = learn_smooth_from_json(line->points, place, LEARN_N_SIZES, error)) == NULL)
             return FALSE;
         g_clear_pointer(&line->points, json_decref);
     }
@@ -262,10 +262,10 @@ static double smooth_ns(const IfmLatencyModel *model, const IfmKernelSample *sam
 {
     const LearnLine *whole = find_line(model, sample->op_type, "");
     const double ns = line_ns(model, nearest_line(model, sample, part_of(sample)), sample);
-    double place[LEARN_N_PLACES];
+    double place[LEARN_N_SIZES];
     if (whole == NULL || whole->smooth == NULL)
         return ns;
-    learn_fill_place(sample, place);
+    learn_fill_place(sample, place, LEARN_N_SIZES);
     return ns * factor_of(ifm_smooth_at(whole->smooth, place));
 }
 

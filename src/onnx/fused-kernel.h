@@ -76,20 +76,23 @@ char *ifm_kernel_record_stem(const IfmKernelRecord *record);
 
 /** A ring: copies of a kernel, each with weights and outputs of its own, which a run visits in turn. They have their inputs
  * in common, as in a model a kernel's inputs are what was written last.
- * IFM_KERNEL_RING_MOST_BYTES: what they hold together at most. IFM_KERNEL_MAX_COPIES: of a small kernel.
+ * IFM_KERNEL_RING_MOST_BYTES: what more than two hold together at most. IFM_KERNEL_MAX_COPIES: of a small kernel.
  * IFM_KERNEL_RING_FLOP: a ring that does more work than this holds at most IFM_KERNEL_RING_BYTES, more than a processor's
  * second-level cache. IFM_KERNEL_RING_HOT_CACHES: of a kernel of less than so many times the last-level cache a part stays
- * there from one run to the next: replacement is not strictly of the oldest. */
+ * there from one run to the next: replacement is not strictly of the oldest. IFM_KERNEL_RING_TWICE_BYTES: one above this is
+ * there once all the same. */
 #define IFM_KERNEL_RING_BYTES ((gint64)16 << 20)
 #define IFM_KERNEL_RING_MOST_BYTES ((gint64)64 << 20)
 #define IFM_KERNEL_MAX_COPIES 48
 #define IFM_KERNEL_RING_FLOP 2e9
 #define IFM_KERNEL_RING_HOT_CACHES 16
+#define IFM_KERNEL_RING_TWICE_BYTES ((gint64)512 << 20)
 
 /** ifm_kernel_ring_copies: how many copies make a ring that holds what the kernel's model does, so that a run meets weights
- * and tensors as cold as there; at most twice what the last-level cache does, within those bounds.
+ * and tensors as cold as there; of more than two at most twice what the last-level cache does, within those bounds.
  * Equals: min(@working_set_bytes, clamp(2 @cache_bytes, 16 MiB, 64 MiB)) / ifm_kernel_bytes(), 1 to IFM_KERNEL_MAX_COPIES;
- * 2 at least of one that is below IFM_KERNEL_RING_HOT_CACHES times the cache where the model holds half as much beside it
+ * 2 at least of one that is below IFM_KERNEL_RING_HOT_CACHES times the cache, and not above IFM_KERNEL_RING_TWICE_BYTES,
+ * where the model holds half as much beside it
  * @working_set_bytes: ifm_kernel_records_working_set()    @cache_bytes: 0: not known */
 gsize ifm_kernel_ring_copies(const IfmKernelRecord *record, gint64 working_set_bytes, gint64 cache_bytes);
 /** ifm_kernel_ring_bytes: of all copies together. */

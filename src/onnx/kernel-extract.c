@@ -238,7 +238,8 @@ gsize ifm_kernel_ring_copies(const IfmKernelRecord *record, gint64 working_set_b
                               IFM_KERNEL_RING_MOST_BYTES),
                  least = IFM_KERNEL_RING_BYTES / bytes;
     /* The cache would hold a part of it from one run to the next. In the model it does not, for what else there is. */
-    const gboolean is_hot_alone = bytes / IFM_KERNEL_RING_HOT_CACHES < cache_bytes && held - bytes >= bytes / 2;
+    const gboolean is_hot_alone = bytes / IFM_KERNEL_RING_HOT_CACHES < cache_bytes && held - bytes >= bytes / 2 &&
+                                  bytes <= IFM_KERNEL_RING_TWICE_BYTES;
     gint64 copies = MAX(MIN(held, most) / bytes, is_hot_alone ? 2 : 1);
     if (record->flop > 0)
         copies = MIN(copies, MAX(least, (gint64)MIN(IFM_KERNEL_RING_FLOP / record->flop, IFM_KERNEL_MAX_COPIES)));

@@ -396,7 +396,7 @@ static void test_unknown(void)
     g_assert_cmpfloat(at_unknown.roofline_ns, ==, at_known.roofline_ns);
     g_assert_cmpfloat(at_unknown.latency_ns, ==, at_unknown.roofline_ns * learn_scale(model, "Einsum_Tanh"));
     g_assert_cmpfloat(width(&at_unknown), >, width(&at_known));
-    g_assert_false(at_related.known); /* scaled as the convolutions are */
+    g_assert_false(at_related.known); /* predicted as a convolution is */
     g_assert_cmpfloat(at_related.latency_ns, !=, at_unknown.latency_ns);
     g_assert_true(at_outside.known && !at_outside.in_range);
     g_assert_cmpfloat(width(&at_outside), >, width(&at_known));

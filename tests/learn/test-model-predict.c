@@ -99,7 +99,8 @@ static void test_sum(void)
     }
 }
 
-/* An operator that nothing was learnt of is counted, and widens the interval. */
+/* An operator that nothing was learnt of is counted, and widens the interval; of the time it may be as much as the interval
+ * holds. */
 static void test_unknown(void)
 {
     g_autoptr(IfmLatencyModel) model = learn();
@@ -112,6 +113,14 @@ static void test_unknown(void)
     g_assert_cmpfloat(of_unknown->known_ratio, ==, 0);
     g_assert_cmpfloat(of_unknown->high_ns / of_unknown->low_ns, >, of_known->high_ns / of_known->low_ns);
     g_assert_cmpfloat(of_unknown->latency_ns, >, 0);
+    add_kernel(known, "Unheard", 64, 128, 256, -1);
+    for (guint i = 0; i < model->features->len; i++) /* none is outside of nothing */
+        ((IfmLearnFeature *)model->features->pdata[i])->min = (double)NAN;
+    g_autoptr(IfmModelPrediction) of_both = ifm_model_predict(model, known, 1, NULL);
+    const IfmPredictedKernel *kernels = (const IfmPredictedKernel *)(const void *)of_both->kernels->data;
+    const double learnt_ns = kernels[0].predicted.latency_ns, most_ns = kernels[1].predicted.high_ns;
+    g_assert_cmpfloat_with_epsilon(of_both->known_ratio, learnt_ns / (learnt_ns + most_ns), 1e-12);
+    g_assert_cmpfloat(of_both->known_ratio, <, learnt_ns / of_both->latency_ns);
 }
 
 static void test_loads(void)

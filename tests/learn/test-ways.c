@@ -526,6 +526,54 @@ static void test_far(void)
     g_assert_cmpstr(far, ==, "linear and boosted");
 }
 
+/* Products of one row of @working_set_bytes around them: @ns_a_byte of their weights; and what reads no weights. */
+static void add_products(IfmKernelSamples *samples, const char *around, double working_set_bytes, double ns_a_byte)
+{
+    for (int i = 0; i < 40; i++)
+    {
+        const gboolean is_product = i % 2 == 0;
+        g_autofree char *id = g_strdup_printf("%s-%d", around, i);
+        IfmKernelSample sample;
+        ifm_kernel_sample_init(&sample);
+        sample.kernel_id = id;
+        sample.op_type = is_product ? "Gemm" : "Relu";
+        sample.threads = sample.visit = 1;
+        sample.features = (IfmKernelFeatures){ .m = 1, .k = 1000 + 10 * i, .n = 1000 };
+        sample.weight_bytes = is_product ? 4000 * sample.features.k : 0;
+        sample.input_bytes = is_product ? 4000 : 2000 * sample.features.k;
+        sample.output_bytes = sample.input_bytes;
+        sample.flop = 1000;
+        sample.working_set_bytes = working_set_bytes;
+        sample.cache_bytes = 32 << 20;
+        sample.latency_ms = sample.median_ms =
+            ((is_product ? ns_a_byte : 0.01) * (sample.weight_bytes + 2 * sample.input_bytes) + 300) / 1e6;
+        ifm_kernel_samples_add(samples, &sample);
+    }
+}
+
+/* Weights of a model that the last-level cache does not hold take longer; what was written just before does not. Where it
+ * is not known what is around a kernel, it is as much as a ring may hold. */
+static void test_cold(void)
+{
+    g_autoptr(GError) error = NULL;
+    g_autoptr(IfmKernelSamples) samples = ifm_kernel_samples_new(NULL);
+    const IfmLearnOptions options = law_options();
+    add_products(samples, "warm", 20 << 20, 0.01);
+    add_products(samples, "cold", 50 << 20, 0.025);
+    g_autoptr(IfmLatencyModel) model = ifm_learn_train(samples, &options, &error);
+    g_assert_no_error(error);
+    g_assert_cmpfloat_with_epsilon(model->cold, 2.5, 0.05);
+    g_assert_cmpfloat(model->cache_bytes, ==, 32 << 20);
+    IfmKernelSample sample = *ifm_kernel_samples_at(samples, 0);
+    const double warm_ns = learn_roofline_ns(model, &sample);
+    sample.working_set_bytes = 40 << 20;
+    g_assert_cmpfloat_with_epsilon(learn_roofline_ns(model, &sample) / warm_ns, 2.5, 0.1);
+    sample.working_set_bytes = (double)NAN;
+    g_assert_cmpfloat_with_epsilon(learn_roofline_ns(model, &sample) / warm_ns, 2.5, 0.1);
+    sample.weight_bytes = 0;
+    g_assert_cmpfloat_with_epsilon(learn_traffic(model, &sample), learn_bytes(&sample), 0.5);
+}
+
 /* What is far from all that was learnt has the wider interval; what begins like an operator that was learnt is predicted as
  * that. */
 static void test_distance(void)
@@ -553,6 +601,52 @@ static void test_distance(void)
     sample.op_type = "Conv_Sigmoid";
     ifm_latency_model_predict(model, &sample, NULL, &other);
     g_assert_true(!other.known && isfinite(other.latency_ns));
+    IfmOperatorChoice *choice = (IfmOperatorChoice *)learn_choice(model, "Conv_Relu");
+    choice->first = choice->second = choice->far_first = choice->far_second = LEARN_LINEAR; /* which sees no name */
+    model->reach = (double)INFINITY;
+    ifm_latency_model_predict(model, &sample, NULL, &other);
+    sample.op_type = "Conv_Relu";
+    ifm_latency_model_predict(model, &sample, NULL, &near);
+    g_assert_cmpfloat_with_epsilon(other.latency_ns, near.latency_ns, 1e-6);
+    g_assert_cmpfloat(other.high_ns, >=, near.high_ns);
+}
+
+/* Where it was not known what is around kernels, it says nothing of those of a model of which it is. */
+static void test_unknown_around(void)
+{
+    g_autoptr(IfmKernelSamples) samples = kinds_samples(kinds, G_N_ELEMENTS(kinds), 0.02);
+    g_autoptr(IfmLatencyModel) model = train(IFM_LEARN_CHOSEN);
+    IfmKernelSample sample = *ifm_kernel_samples_at(samples, 0);
+    IfmPredictedLatency unknown, known;
+    g_assert_true(isnan(sample.working_set_bytes) && isnan(learn_held(&sample)));
+    const double distance = learn_distance(model, sample.op_type, &sample);
+    ifm_latency_model_predict(model, &sample, NULL, &unknown);
+    sample.working_set_bytes = 10 << 20;
+    g_assert_cmpfloat(learn_held(&sample), ==, 10 << 20);
+    g_assert_cmpfloat(learn_distance(model, sample.op_type, &sample), ==, distance);
+    ifm_latency_model_predict(model, &sample, NULL, &known);
+    g_assert_true(known.in_range && unknown.in_range);
+    g_assert_cmpfloat_with_epsilon(known.high_ns, unknown.high_ns, 1e-6);
+}
+
+/* Few that are far are predicted as all that are far; where a baseline is better than that, it is the baseline. */
+static void test_few_far(void)
+{
+    const IfmLearnOptions options = law_options();
+    g_autoptr(IfmKernelSamples) samples = ifm_kernel_samples_new(NULL);
+    g_autofree double *ns = g_new(double, 2 * N_TRIED * LEARN_N_WAYS), *distances = g_new0(double, 2 * N_TRIED);
+    g_auto(LearnCases) cases = { 0 };
+    set_up_tried(&cases, samples, &options);
+    fill_trials(ns, N_TRIED, 1.1, 1, 1);
+    fill_trials(ns + N_TRIED * LEARN_N_WAYS, N_TRIED, 1, 9, 9);
+    for (gsize i = 0; i < 10; i++)
+        distances[N_TRIED + i] = 9;
+    g_autoptr(IfmLatencyModel) model = choose_of(&cases, &(LearnTrials){ ns, distances, 2 }, &options, NULL);
+    const IfmOperatorChoice *choice = model->choices->pdata[0];
+    g_assert_cmpfloat_with_epsilon(choice->mape, 0.05, 1e-9);
+    g_assert_cmpfloat(choice->mape, ==, choice->linear);
+    g_assert_cmpint(choice->far_first, ==, LEARN_LINEAR);
+    g_assert_cmpint(choice->far_second, ==, LEARN_LINEAR);
 }
 
 /* Rows of older files lack what tells kernels apart: they still train, and predict kernels of which it is known. */
@@ -619,7 +713,10 @@ int main(int argc, char **argv)
     g_test_add_func("/ways/both-folds", test_both_folds);
     g_test_add_func("/ways/best-pair", test_best_pair);
     g_test_add_func("/ways/far", test_far);
+    g_test_add_func("/ways/cold", test_cold);
     g_test_add_func("/ways/distance", test_distance);
+    g_test_add_func("/ways/unknown-around", test_unknown_around);
+    g_test_add_func("/ways/few-far", test_few_far);
     g_test_add_func("/ways/old-columns", test_old_columns);
     g_test_add_func("/ways/held-out", test_held_out);
     return g_test_run();
