@@ -178,9 +178,8 @@ G_DEFINE_AUTOPTR_CLEANUP_FUNC(IfmEvaluation, ifm_evaluation_free)
  * the load on the same cores leaves, as it is work of the processor; critical_ns: over the longest path of kernels that
  * wait for each other: a lower bound, which a runtime that runs one kernel at a time does not reach.
  * @low_ns, @high_ns: kernels of one operator are taken to be wrong together, different operators independently
- * @known_ratio: share of the time that is of operators and ranges which the model learnt, at least: others at the end of
- * their interval    @n_unknown: kernels that are
- * not
+ * @known_ratio: share of the time that is of operators and ranges which the model learnt, at least: at the beginning
+ * of their intervals, and others at the end of theirs    @n_unknown: kernels that are not
  * @kernels: IfmPredictedKernel, in the order of the records
  */
 typedef struct

@@ -11,7 +11,8 @@
  * where a model is trained for its errors alone. */
 #define MOST_CASES 40000
 #define MOST_HELD_OUT 10000
-/* Of several machines an operator has trees of its own from so many cases on. */
+/* Of several machines an operator has trees of its own from so many of the cases that are trained on: fewer of the same
+ * data where a model is trained for its errors alone. */
 #define LEAST_OWN 1000
 #define N_BLURS 2
 #define REST G_MAXUINT /* the operators that have none */

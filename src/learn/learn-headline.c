@@ -10,7 +10,7 @@
 
 #define NAMED 3          /* models in a sentence */
 #define MOSTLY_KNOWN 0.9 /* of the time: so much is to be of operators and sizes that were learnt … */
-#define LITTLE_KNOWN 0.5 /* … and with less than that it is the roofline that predicts */
+#define LITTLE_KNOWN 0.5 /* … and with less than that it is mostly a guess */
 #define WIDE 10          /* high / low: an interval as wide as that says nothing to act on */
 #define FEW 20           /* of so many an interval of 90 % holds 18: of fewer its share says little */
 

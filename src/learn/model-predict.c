@@ -156,7 +156,7 @@ IfmModelPrediction *ifm_model_predict(const IfmLatencyModel *model, const IfmKer
     IfmModelPrediction *self = g_new0(IfmModelPrediction, 1);
     g_autoptr(IfmLatencySum) sum = ifm_latency_sum_new();
     IfmLatencyModelInfo info;
-    double known_ns = 0, unknown_ns = 0; /* at most */
+    double known_ns = 0, unknown_ns = 0; /* at least, at most */
     ifm_latency_model_info(model, &info);
     const double idle_overhead_ns = isnan(info.node_overhead_ns) ? 0 : info.node_overhead_ns;
     const double overhead_ns = idle_overhead_ns * learn_time_sharing(load);
@@ -165,7 +165,7 @@ IfmModelPrediction *ifm_model_predict(const IfmLatencyModel *model, const IfmKer
     {
         const IfmPredictedKernel *kernel = &g_array_index(self->kernels, IfmPredictedKernel, i);
         const gboolean known = kernel->predicted.known && kernel->predicted.in_range;
-        known_ns += known ? kernel->predicted.latency_ns : 0;
+        known_ns += known ? kernel->predicted.low_ns : 0;
         unknown_ns += known ? 0 : kernel->predicted.high_ns;
         self->n_unknown += !known;
         ifm_latency_sum_add(sum, kernel->record->name, &kernel->predicted, 1);

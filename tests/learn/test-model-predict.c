@@ -118,7 +118,7 @@ static void test_unknown(void)
         ((IfmLearnFeature *)model->features->pdata[i])->min = (double)NAN;
     g_autoptr(IfmModelPrediction) of_both = ifm_model_predict(model, known, 1, NULL);
     const IfmPredictedKernel *kernels = (const IfmPredictedKernel *)(const void *)of_both->kernels->data;
-    const double learnt_ns = kernels[0].predicted.latency_ns, most_ns = kernels[1].predicted.high_ns;
+    const double learnt_ns = kernels[0].predicted.low_ns, most_ns = kernels[1].predicted.high_ns;
     g_assert_cmpfloat_with_epsilon(of_both->known_ratio, learnt_ns / (learnt_ns + most_ns), 1e-12);
     g_assert_cmpfloat(of_both->known_ratio, <, learnt_ns / of_both->latency_ns);
 }
