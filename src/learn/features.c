@@ -66,7 +66,8 @@ double learn_traffic(const IfmLatencyModel *model, const IfmKernelSample *sample
 static void find_cold(IfmLatencyModel *model, const LearnCases *cases, const gboolean *use)
 {
     const guint n = cases->cases->len;
-    g_autofree double *rates[] = { g_new(double, n + 1), g_new(double, n + 1) };
+    g_autofree double *warm = g_new(double, n + 1), *behind = g_new(double, n + 1);
+    double *const rates[] = { warm, behind };
     gsize n_of[2] = { 0 };
     double threads = (double)NAN;
     for (guint i = 0; model->machines->len == 0 && i < n; i++)
