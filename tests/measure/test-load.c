@@ -49,8 +49,10 @@ static void test_key(void)
     one.n_load = other.n_load = 1;
     both.load = forth;
     both.n_load = 2;
-    g_autofree char *keys[] = { key_of(&fixture, &alone), key_of(&fixture, &one), key_of(&fixture, &other),
-                                key_of(&fixture, &both) };
+    g_auto(GStrv) keys = g_new0(char *, 5);
+    const IfmModelCase *const cases[] = { &alone, &one, &other, &both };
+    for (gsize i = 0; i < G_N_ELEMENTS(cases); i++)
+        keys[i] = key_of(&fixture, cases[i]);
     for (gsize i = 0; i < 4; i++)
         for (gsize k = 0; k < i; k++)
             g_assert_cmpstr(keys[i], !=, keys[k]);
