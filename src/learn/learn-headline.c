@@ -284,7 +284,9 @@ void ifm_train_add_headline(IfmDocument *document, const IfmLatencyModelInfo *in
                            info->n_disturbed, info->n_rows);
     else if (info->n_left_out > 0)
         ifm_document_check(document, IFM_TRUST_CARE,
-                           "%" G_GINT64_FORMAT " rows were left out: they were disturbed while they were measured",
+                           info->n_left_out == 1
+                               ? "%" G_GINT64_FORMAT " row was left out: it was disturbed while it was measured"
+                               : "%" G_GINT64_FORMAT " rows were left out: they were disturbed while they were measured",
                            info->n_left_out);
     if (info->n_dropped > 0)
         ifm_document_check(document, IFM_TRUST_CARE, "%" G_GINT64_FORMAT " rows under load were left out", info->n_dropped);

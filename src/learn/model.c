@@ -328,7 +328,9 @@ static char *disturbed_text(const IfmLatencyModel *model)
         return g_strdup_printf("%" G_GINT64_FORMAT " of the %" G_GINT64_FORMAT
                                " rows that the model was learnt from were disturbed while they were measured",
                                model->n_disturbed, model->n_rows);
-    return model->n_left_out > 0 ? g_strdup_printf("the model was learnt without %" G_GINT64_FORMAT
+    if (model->n_left_out == 1)
+        return g_strdup("the model was learnt without 1 row that was disturbed while it was measured");
+    return model->n_left_out > 1 ? g_strdup_printf("the model was learnt without %" G_GINT64_FORMAT
                                                    " rows that were disturbed while they were measured",
                                                    model->n_left_out)
                                  : NULL;
