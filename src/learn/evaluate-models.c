@@ -2,11 +2,12 @@
 #include <math.h>
 #include <string.h>
 
-#include "learn-private.h"
 #include <base/fields.h>
 #include <sensor/sensor.h>
 #include <stress/stress.h>
 #include <zoo/zoo.h>
+
+#include "learn-private.h"
 
 #define USUAL_DEVICE "onnxruntime:CPU@0"
 #define MODEL_NS (G_GINT64_CONSTANT(1000000000))
@@ -221,9 +222,9 @@ static gint64 held_by(const Evaluating *self, const IfmKernelRecords *records, c
     return own > 0 ? own : *most;
 }
 
-static gsize copies_of(const Evaluating *self, const IfmKernelRecords *records, const IfmKernelRecord *record)
+static gsize copies_of(const Evaluating *self, const IfmKernelRecord *record, gint64 held)
 {
-    return ifm_kernel_ring_copies(record, held_by(self, records, record), self->cache_bytes);
+    return ifm_kernel_ring_copies(record, held, self->cache_bytes);
 }
 
 /* What is measured once. (transfer full) */
@@ -238,8 +239,9 @@ static gboolean evaluate_kernel(const Evaluating *self, const IfmKernelRecords *
     IfmPredictedLatency predicted;
     json_auto_t *json = ifm_kernel_record_to_json(record);
     IfmEvaluated *row = add_row(self, records, load);
-    IfmModelCase model_case = { .kernel = json, .n_copies = copies_of(self, records, record) };
-    const IfmKernelSample sample = learn_sample_of(record, self->options->threads, (double)held_by(self, records, record));
+    const gint64 held = held_by(self, records, record);
+    IfmModelCase model_case = { .kernel = json, .n_copies = copies_of(self, record, held) };
+    const IfmKernelSample sample = learn_sample_of(record, self->options->threads, (double)held);
     ifm_latency_model_predict(self->model, &sample, &load->state, &predicted);
     row->record = record;
     row->times = 0;
@@ -385,7 +387,7 @@ static gsize count_cases(const Evaluating *self, char *const *texts)
         {
             const IfmKernelRecord *record = records->kernels->pdata[k];
             if (!ifm_kernel_record_moves(record) && ifm_kernel_stands_alone(record, NULL))
-                g_hash_table_add(kernels, case_key(record, copies_of(self, records, record), ""));
+                g_hash_table_add(kernels, case_key(record, copies_of(self, record, held_by(self, records, record)), ""));
         }
     }
     return self->loads->len * (n_whole + g_hash_table_size(kernels));

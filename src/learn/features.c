@@ -157,14 +157,13 @@ double learn_roofline_ns(const IfmLatencyModel *model, const IfmKernelSample *sa
 /* --- operators ----------------------------------------------------------------------------------------------------------
  */
 
-/* Returns: -1: it is not among them */
-static gssize find_in(const GPtrArray *sorted, const char *text)
+gssize learn_operator_at(const IfmLatencyModel *model, const char *op_type)
 {
-    guint low = 0, high = sorted->len;
+    guint low = 0, high = model->operators->len;
     while (low < high)
     {
         const guint middle = (low + high) / 2;
-        const int order = strcmp(sorted->pdata[middle], text);
+        const int order = strcmp(model->operators->pdata[middle], op_type);
         if (order == 0)
             return (gssize)middle;
         if (order < 0)
@@ -177,7 +176,13 @@ static gssize find_in(const GPtrArray *sorted, const char *text)
 
 gboolean learn_knows(const IfmLatencyModel *model, const char *op_type)
 {
-    return find_in(model->operators, op_type) >= 0;
+    return learn_operator_at(model, op_type) >= 0;
+}
+
+gboolean learn_begin_alike(const char *a, const char *b)
+{
+    const gsize length = strcspn(a, "_");
+    return strcspn(b, "_") == length && strncmp(a, b, length) == 0;
 }
 
 static double ratio_of(const IfmLatencyModel *model, const LearnCase *one)
@@ -193,10 +198,7 @@ static double median_ratio(const IfmLatencyModel *model, const LearnCases *cases
     for (guint i = 0; i < cases->cases->len; i++)
     {
         const LearnCase *one = learn_case(cases, i);
-        const gsize length = base != NULL ? strlen(base) : 0;
-        if (use[i] && !one->loaded &&
-            (base == NULL ||
-             (strncmp(one->sample.op_type, base, length) == 0 && strchr("_", one->sample.op_type[length]) != NULL)))
+        if (use[i] && !one->loaded && (base == NULL || learn_begin_alike(base, one->sample.op_type)))
             ratios[n++] = ratio_of(model, one);
     }
     return learn_quantile(ratios, n, 0.5);
@@ -271,11 +273,10 @@ void learn_find_operators(IfmLatencyModel *model, const LearnCases *cases, const
 
 double learn_scale(const IfmLatencyModel *model, const char *op_type)
 {
-    const gsize length = strcspn(op_type, "_");
     for (guint i = 0; i < model->scales->len; i++)
     {
         const LearnScale *scale = model->scales->pdata[i];
-        if (strncmp(scale->name, op_type, length) == 0 && scale->name[length] == '\0')
+        if (learn_begin_alike(scale->name, op_type))
             return scale->scale;
     }
     return model->scale;
@@ -313,7 +314,7 @@ static gboolean has_part(const char *op_type, const char *part)
 
 static double operator_number(const IfmLatencyModel *model, const char *op_type)
 {
-    const gssize at = find_in(model->operators, op_type);
+    const gssize at = learn_operator_at(model, op_type);
     return at >= 0 ? (double)at : (double)NAN;
 }
 

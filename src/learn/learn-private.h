@@ -288,6 +288,11 @@ typedef struct
     gint64 n;
     GArray *x;
 } LearnPlaces;
+/* learn_is_kept: of @n of an operator at most LEARN_MOST_PLACES are, evenly */
+static inline gboolean learn_is_kept(gsize i, gsize n)
+{
+    return n <= LEARN_MOST_PLACES || i * LEARN_MOST_PLACES / n != (i + 1) * LEARN_MOST_PLACES / n;
+}
 
 struct IfmLatencyModel
 {
@@ -457,7 +462,11 @@ IfmLoadState learn_case_load(const LearnCases *cases, const LearnCase *one, Lear
  * |log| that IFM_LEARN_COVERAGE of the kernels of a machine keep to that was not learnt from; 0: this one was. */
 const IfmMachineFeatures *learn_place(const IfmLatencyModel *model, const IfmKernelSample *sample);
 double learn_place_bound(const IfmLatencyModel *model, const IfmMachineFeatures *place);
+/* learn_operator_at: its place among the operators that were learnt from; -1: it is none of them */
+gssize learn_operator_at(const IfmLatencyModel *model, const char *op_type);
 gboolean learn_knows(const IfmLatencyModel *model, const char *op_type);
+/* learn_begin_alike: "Conv_Relu" and "Conv_Clip", or "Conv" */
+gboolean learn_begin_alike(const char *a, const char *b);
 /* learn_scale: of an operator that the trees do not know. */
 double learn_scale(const IfmLatencyModel *model, const char *op_type);
 

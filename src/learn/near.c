@@ -71,26 +71,21 @@ void learn_fit_places(IfmLatencyModel *model, const LearnCases *cases, const gbo
         *places =
             (LearnPlaces){ g_strdup(model->operators->pdata[i]), (gint64)n, g_array_new(FALSE, FALSE, sizeof(gint64)) };
         for (gsize k = 0; k < n; k++)
-            if (n <= LEARN_MOST_PLACES || k * LEARN_MOST_PLACES / n != (k + 1) * LEARN_MOST_PLACES / n)
+            if (learn_is_kept(k, n))
                 add_place(places, of[k]);
         g_ptr_array_add(model->places, places);
     }
 }
 
-static int compare_name(gconstpointer name, gconstpointer places)
-{
-    return strcmp(name, (*(const LearnPlaces *const *)places)->name);
-}
-
 double learn_distance(const IfmLatencyModel *model, const char *op_type, const IfmKernelSample *sample)
 {
     double place[LEARN_N_PLACES], least = (double)INFINITY;
-    const gpointer *found = model->places->len > 0
-                                ? bsearch(op_type, model->places->pdata, model->places->len, sizeof(gpointer), compare_name)
-                                : NULL;
-    if (found == NULL)
-        return model->places->len > 0 ? (double)INFINITY : 0;
-    const GArray *x = ((const LearnPlaces *)*found)->x;
+    const gssize at = learn_operator_at(model, op_type);
+    if (model->places->len == 0)
+        return 0;
+    if (at < 0)
+        return (double)INFINITY;
+    const GArray *x = ((const LearnPlaces *)model->places->pdata[at])->x;
     learn_fill_place(sample, place, LEARN_N_PLACES);
     for (guint i = 0; i + LEARN_N_PLACES <= x->len; i += LEARN_N_PLACES)
     {
@@ -108,13 +103,11 @@ double learn_distance(const IfmLatencyModel *model, const char *op_type, const I
 
 const char *learn_relative(const IfmLatencyModel *model, const char *op_type)
 {
-    const gsize length = strcspn(op_type, "_");
     const LearnPlaces *most = NULL;
     for (guint i = 0; i < model->places->len; i++)
     {
         const LearnPlaces *one = model->places->pdata[i];
-        if (strncmp(one->name, op_type, length) == 0 && strchr("_", one->name[length]) != NULL &&
-            (most == NULL || one->n > most->n))
+        if (learn_begin_alike(one->name, op_type) && (most == NULL || one->n > most->n))
             most = one;
     }
     return most != NULL ? most->name : NULL;

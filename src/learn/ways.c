@@ -116,7 +116,7 @@ static void fill_rest(Rest *rest, const IfmLatencyModel *model, const LearnCase 
     rest->n = 0;
     for (gsize i = 0; i < n; i++)
     {
-        if (i * MOST_SMOOTH / n == (i + 1) * MOST_SMOOTH / n && n > MOST_SMOOTH)
+        if (!learn_is_kept(i, n))
             continue;
         const IfmKernelSample *sample = &of[i]->sample;
         learn_fill_place(sample, rest->x + rest->n * LEARN_N_SIZES, LEARN_N_SIZES);
